@@ -17,7 +17,7 @@ pub use crate::graph::Needs;
 use crate::graph::{Execution, Graph, Selection};
 use crate::settings::{Settings, Table};
 
-/// What is known of an algorithm before it runs.
+/// Description of an algorithm, known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// Its name after `algo.`, as `pagerank`.
@@ -28,19 +28,19 @@ pub struct About {
     pub description: &'static str,
     /// Its own settings, besides those that all share.
     pub settings: Table,
-    /// Which way edges are followed, and whether `direction` may say otherwise.
+    /// The direction in which edges are followed, and whether the setting `direction` may change it.
     pub direction: Follows,
-    /// Whether `weightProperty` and `defaultWeight` may be given.
+    /// True if `weightProperty` and `defaultWeight` may be given.
     pub takes_weights: bool,
     /// The columns of its rows: for [`Shape::Nodes`] those behind `node`.
     pub yields: &'static [YieldSpec],
     /// The figures of a run as a whole.
     pub stats: &'static [YieldSpec],
-    /// What its rows are.
+    /// The shape of its rows.
     pub shape: Shape,
 }
 
-/// Which way edges are followed.
+/// The direction in which edges are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows {
     /// As `direction` says, and so by default.
@@ -49,7 +49,7 @@ pub enum Follows {
     Always(Direction),
 }
 
-/// What the rows of a result are, and so what writing means.
+/// The shape of the rows of a result, which decides what writing means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A value or several for each node: written to the property `writeProperty`, several to `<writeProperty>_<column>`.
@@ -61,7 +61,7 @@ pub enum Shape {
     Rows,
 }
 
-/// What surrounds a run.
+/// The surroundings of a run.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Threads that may be used.
@@ -72,11 +72,12 @@ pub struct Run<'a> {
     pub workspace: &'a dyn Workspace,
     /// The way that was chosen.
     pub execution: Execution,
-    /// Whether state that is needed in order alone is to lie in temporary files: as [`Algorithm::spilled_bytes`] allows.
+    /// True if state that is accessed only in order is to lie in temporary files, as [`Algorithm::spilled_bytes`]
+    /// allows.
     pub spills: bool,
-    /// Whether values of nodes are asked for. If not, only figures are, and [`Outcome::columns`] may be left empty.
+    /// True if values of nodes are asked for. If not, only figures are, and [`Outcome::columns`] may be left empty.
     pub gives_values: bool,
-    /// What is read: for the relationships of paths, which rows do not hold.
+    /// The selection that is read: for the relationships of paths, which rows do not hold.
     pub selection: Selection<'a>,
 }
 
@@ -121,7 +122,7 @@ pub enum RowOrder {
     Given(Vec<u32>),
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The columns of [`About::yields`]. For [`Shape::Nodes`] a row for each node, by number; nodes whose first value is
@@ -137,11 +138,11 @@ pub struct Outcome {
 pub trait Algorithm: Send + Sync + 'static {
     /// Its own settings.
     type Config;
-    /// What is known before it runs.
+    /// Description of the algorithm.
     const ABOUT: About;
     /// Reads its own settings; fails on what cannot be.
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Self::Config>;
-    /// What a run with these settings needs.
+    /// The rows and memory that a run with these settings needs.
     fn needs(config: &Self::Config, is_weighted: bool) -> Needs;
     /// Bytes of state for each node where only figures are asked for, if they can be told without the values of all nodes:
     /// then [`Run::gives_values`] is false.

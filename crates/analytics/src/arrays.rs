@@ -44,14 +44,14 @@ pub struct ArrayGraph {
     topology: Topology,
     out: Adjacency,
     back: OnceLock<Adjacency>,
-    /// What searches that are over have left, for the next ones.
+    /// Marks left by searches that are over, for the next ones.
     marks: Mutex<Vec<shortest_path::Marks>>,
 }
 
 /// Rows of neighbors, each in ascending order.
 #[derive(Debug, Default)]
 struct Adjacency {
-    /// Where each node's row starts; one more at the end.
+    /// The offset of each node's row; one more at the end.
     starts: Vec<u64>,
     neighbors: Vec<u32>,
     /// The weight of each edge; empty without weights.

@@ -26,7 +26,7 @@ const BATCH_EDGES_MIN: usize = 1 << 16;
 /// Bytes that a node needs at the most.
 pub(crate) const NODE_BYTES: usize = 112;
 
-/// What a depth-first search through all nodes knows.
+/// The result of a depth-first search through all nodes.
 pub(crate) struct Blocks {
     /// All nodes in the order in which they were entered, children after their parents.
     pub(crate) order: Vec<u32>,
@@ -44,7 +44,7 @@ pub(crate) struct Blocks {
 struct Frame {
     node: u32,
     next_edge: u64,
-    /// Whether the edge by which it was entered was met, which is then not met as an edge that leads back.
+    /// True if the edge by which it was entered was met, which is then not met as an edge that leads back.
     did_pass_parent: bool,
 }
 
@@ -123,12 +123,12 @@ impl Blocks {
         }
     }
 
-    /// Whether the edge by which a node was entered is a bridge.
+    /// True if the edge by which a node was entered is a bridge.
     pub(crate) fn is_under_bridge(&self, node: u32) -> bool {
         self.parents[node as usize] != NONE && self.low[node as usize] == self.entered[node as usize]
     }
 
-    /// Whether nothing behind a node leads back over the one from which it was entered.
+    /// True if nothing behind a node leads back over the one from which it was entered.
     pub(crate) fn is_cut_off_by_parent(&self, node: u32) -> bool {
         let parent = self.parents[node as usize];
         parent != NONE && self.low[node as usize] >= self.entered[parent as usize]
@@ -151,7 +151,7 @@ impl Blocks {
         tops
     }
 
-    /// Whether two nodes lie in one block that is more than a single edge.
+    /// True if two nodes lie in one block that is more than a single edge.
     fn is_within(&self, tops: &[u32], a: u32, b: u32) -> bool {
         let (top_a, top_b) = (tops[a as usize], tops[b as usize]);
         let is_block = |top: u32| top != NONE && self.low[top as usize] < self.entered[top as usize];
@@ -164,7 +164,7 @@ fn batch_edges(node_count: usize) -> usize {
     (BATCH_EDGES_PER_NODE * node_count).max(BATCH_EDGES_MIN)
 }
 
-/// The same over rows that are not held, with so many edges of a batch.
+/// The same over rows that are not held, with batches of `batch_edges` edges.
 fn stream(graph: &Graph<'_>, batch_edges: usize, interrupt: &Interrupt) -> Result<Blocks> {
     let node_count = graph.node_count();
     let mut blocks = Blocks::search(node_count, |_, _| None, interrupt)?;

@@ -31,7 +31,7 @@ use crate::settings::table::{Setting, Unset};
 use crate::settings::{Settings, Table};
 use crate::streamed::partitions_of;
 
-/// Edges of a batch: at least so many, but for the last one of a pass.
+/// Least number of edges of a batch, except for the last one of a pass.
 pub const BATCH_EDGES: usize = 1 << 17;
 static PROPERTIES: Setting<Names, Unset> =
     Setting::new("properties", Names, Unset("none"), "Properties of relationships that passes give.");
@@ -45,7 +45,7 @@ pub struct EdgeArrays {
     pub sources: Vec<u32>,
     /// For each edge the number of the node that it leads to.
     pub targets: Vec<u32>,
-    /// What edges weigh; empty without weights.
+    /// The weights of edges; empty without weights.
     pub weights: Vec<f64>,
     /// The properties that were asked for.
     pub properties: Vec<Column>,
@@ -65,7 +65,7 @@ pub struct EdgePasses<'a> {
     _held: Held<'a>,
 }
 
-/// How the runs of a partition become edges.
+/// The way in which the runs of a partition become edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Follow {
     /// From the node of a run to its neighbors.
@@ -102,7 +102,7 @@ impl<'a> EdgePasses<'a> {
         Ok(EdgePasses { view, projection, weight, keys, numbering, interrupt, _held: held })
     }
 
-    /// How many nodes take part.
+    /// Number of nodes that take part.
     pub fn node_count(&self) -> usize {
         self.numbering.len()
     }
@@ -112,7 +112,7 @@ impl<'a> EdgePasses<'a> {
         (0..self.numbering.len() as u32).map(|number| self.numbering.node(number))
     }
 
-    /// How many edges there are of the types asked for, whatever the labels of their ends.
+    /// Number of edges of the types asked for, whatever the labels of their ends.
     pub fn edge_count(&self) -> u64 {
         let statistics = self.view.statistics();
         match &self.projection.types {
@@ -240,7 +240,7 @@ impl<'a> EdgePasses<'a> {
     }
 }
 
-/// What comes with the ends of edges.
+/// The values that come with the ends of edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Brought {
     Nothing,

@@ -1,7 +1,7 @@
 //! Execution modes: where the graph and the state of its nodes lie while an algorithm runs, and how much of the machine
 //! a run uses.
 
-/// Where the graph and the state of its nodes lie while an algorithm runs.
+/// The place of the graph and of the state of its nodes while an algorithm runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Execution {
     /// Both in memory: edges as compressed sparse rows.
@@ -40,14 +40,14 @@ pub struct Pace {
     pub threads: usize,
     /// Bytes of the buffers of one thread that streams, for each side that it may ask for.
     pub buffer_bytes: u64,
-    /// Whether the state that is needed in order alone lies in temporary files.
+    /// True if state that is accessed only in order lies in temporary files.
     pub spills: bool,
     /// In windows, bytes of one interval of nodes and its windows at the least: what is free beyond them is used too.
     pub window_bytes: u64,
 }
 
 impl Pace {
-    /// With so many threads, as fast as they can.
+    /// The pace of `threads` threads, as fast as they can.
     pub fn full(threads: usize) -> Pace {
         Pace { threads, buffer_bytes: STREAM_BYTES, spills: false, window_bytes: WINDOW_BYTES }
     }

@@ -50,7 +50,7 @@ impl Csr {
         self.neighbors.len()
     }
 
-    /// Where each row begins, and where the last one ends.
+    /// The offset of each row, and the end of the last one.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -77,7 +77,7 @@ impl Csr {
         &self.weights[self.offsets[node as usize] as usize..self.offsets[node as usize + 1] as usize]
     }
 
-    /// Whether entries have weights.
+    /// True if entries have weights.
     pub fn has_weights(&self) -> bool {
         self.weights.len() == self.neighbors.len() && !self.weights.is_empty()
     }
@@ -90,7 +90,7 @@ impl Csr {
         RowBlock { first: nodes.start as u32, offsets, neighbors: &self.neighbors[entries], weights }
     }
 
-    /// How many neighbors a node has, parallel edges counted each.
+    /// Number of neighbors of a node; parallel edges are counted each.
     #[inline]
     pub fn degree(&self, node: u32) -> u64 {
         self.offsets[node as usize + 1] - self.offsets[node as usize]
@@ -215,32 +215,32 @@ impl GraphView {
         self.direction == Direction::Both
     }
 
-    /// Where edges lead; the view must have been built with forward rows.
+    /// The rows of edges that lead away; the view must have been built with forward rows.
     pub fn forward(&self) -> &Csr {
         self.forward.as_ref().expect("the caller built this view with forward rows")
     }
 
-    /// Where edges lead, if the view knows.
+    /// The rows of edges that lead away, if the view has them.
     pub fn find_forward(&self) -> Option<&Csr> {
         self.forward.as_ref()
     }
 
-    /// Where edges come from; the view must have been built with backward rows.
+    /// The rows of edges that lead to a node; the view must have been built with backward rows.
     pub fn backward(&self) -> &Csr {
         self.find_backward().expect("the caller built this view with backward rows")
     }
 
-    /// Whether entries have weights.
+    /// True if entries have weights.
     pub(crate) fn has_weights(&self) -> bool {
         self.forward.as_ref().or(self.backward.as_ref()).is_some_and(Csr::has_weights)
     }
 
-    /// Where edges come from, if the view knows.
+    /// The rows of edges that lead to a node, if the view has them.
     pub fn find_backward(&self) -> Option<&Csr> {
         if self.is_undirected() { self.forward.as_ref() } else { self.backward.as_ref() }
     }
 
-    /// How many edges lead away from a node.
+    /// Number of edges that lead away from a node.
     #[inline]
     pub fn forward_degree(&self, node: u32) -> u64 {
         match &self.forward {

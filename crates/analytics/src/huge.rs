@@ -1,7 +1,7 @@
 //! Large arrays in large pages: a kernel that reads at random places spends less time finding out where they are, and an
 //! array is ready sooner, since the system hands out a page of 2 MiB at once instead of one of 4 KiB.
 //!
-//! Where the system hands out large pages on request only (Linux, `transparent_hugepage` set to `madvise`) this is the
+//! On systems that hand out large pages on request only (Linux, `transparent_hugepage` set to `madvise`) this is the
 //! request; elsewhere nothing happens.
 //!
 //! Unsafe code is allowed here for the system call alone. It changes nothing that a program can see.
@@ -10,21 +10,21 @@
 /// Arrays smaller than this stay as they are.
 const BYTES_MIN: usize = 1 << 20;
 
-/// So many times the value that memory begins with, as a rule 0.
+/// An array of `length` times the value that memory begins with, as a rule 0.
 pub(crate) fn zeroed<T: Clone + Default>(length: usize) -> Vec<T> {
     let mut array = vec![T::default(); length];
     advise(&mut array);
     array
 }
 
-/// An empty array with room for so many.
+/// An empty array with room for `capacity` values.
 pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(capacity);
     advise(&mut array);
     array
 }
 
-/// What an iterator of known length gives.
+/// The values of an iterator of known length.
 pub(crate) fn collect<T>(values: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     let mut array = with_capacity(values.len());
     array.extend(values);

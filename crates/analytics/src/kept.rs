@@ -33,7 +33,7 @@ use change::Change;
 use components::Components;
 use ranks::Ranks;
 
-/// Which computation is kept, and how it is set.
+/// The computation that is kept, and its settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// Weakly connected components.
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// What a run needs beside what is kept of it.
+    /// The needs of a run, besides the state that is kept of it.
     fn needs(self) -> Needs {
         let (sides, node_bytes) = match self {
             Kind::Components => (Sides::Forward, components::RUN_NODE_BYTES),
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// What is to be kept: names, so that it can be resolved in every snapshot.
+/// Definition of the computation to be kept: by names, so that it can be resolved in every snapshot.
 #[derive(Clone, Debug)]
 struct Definition {
     kind: Kind,
@@ -100,7 +100,7 @@ impl State {
     }
 }
 
-/// What a call has to work with.
+/// The resources of a call.
 #[derive(Clone, Copy)]
 struct Means<'a> {
     view: &'a dyn ReadView,
@@ -119,11 +119,11 @@ struct Kept {
     topology: Option<Topology>,
     nodes: change::Nodes,
     state: State,
-    /// What counts for it in the memory limit.
+    /// The reservation for it in the memory limit.
     held: Option<Reservation>,
 }
 
-/// What a refresh did.
+/// The result of a refresh.
 #[derive(Clone, Copy, Debug, Default)]
 struct Refreshed {
     edges_added: usize,

@@ -21,7 +21,7 @@ use crate::parallel::{even_ranges, map_tasks};
 /// Groups that sources are cut into: enough to even out the work of as many threads as there may be.
 const GROUPS: usize = 64;
 
-/// What some groups have found, added up as far as there is none missing.
+/// The results of some groups, added up as far as there is none missing.
 struct Sum<T> {
     total: Option<T>,
     next: usize,
@@ -42,7 +42,7 @@ impl<T> Sum<T> {
     }
 }
 
-/// How many of the sources are done.
+/// Number of the sources that are done.
 pub(crate) struct Progress<'a> {
     interrupt: &'a Interrupt,
     done: AtomicU64,
@@ -50,7 +50,7 @@ pub(crate) struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Fails if the run was cancelled; otherwise says that so many more are done.
+    /// Fails if the run was cancelled; otherwise reports that `sources` more are done.
     pub(crate) fn advance(&self, sources: usize) -> Result<()> {
         self.interrupt.check()?;
         let done = self.done.fetch_add(sources as u64, Ordering::Relaxed) + sources as u64;
@@ -82,7 +82,7 @@ pub(crate) fn add_up<T: Send>(
     Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner).total)
 }
 
-/// How many threads may hold state of their own, for estimates: those of the machine.
+/// Upper bound of the threads that hold state of their own, for estimates: those of the machine.
 pub(crate) fn threads_expected() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

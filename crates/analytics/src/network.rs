@@ -33,15 +33,15 @@ const PIECES_PER_THREAD: usize = 16;
 
 /// The network of one level.
 pub(crate) struct Network<'a> {
-    /// Where the row of each node begins.
+    /// The offset of the row of each node.
     starts: Cow<'a, [u64]>,
-    /// Where it ends; the next may begin behind that.
+    /// The end of the row of each node; the next row may begin behind that.
     ends: Cow<'a, [u64]>,
     /// The other ends of each node's edges; of the first level also the node itself for a self-loop.
     neighbors: Cow<'a, [u32]>,
-    /// What they weigh; empty for 1 each.
+    /// The weights of those edges; empty for 1 each.
     weights: Cow<'a, [f64]>,
-    /// Whether rows hold self-loops, once each.
+    /// True if rows hold self-loops, once each.
     has_own: bool,
     /// Twice the weight of the edges within each node.
     loops: Vec<f64>,
@@ -119,7 +119,7 @@ impl<'a> Network<'a> {
         self.strengths[node as usize]
     }
 
-    /// Where the row of a node lies.
+    /// The range of the row of a node.
     #[inline]
     pub(crate) fn entries(&self, node: u32) -> Range<usize> {
         self.starts[node as usize] as usize..self.ends[node as usize] as usize
@@ -131,18 +131,18 @@ impl<'a> Network<'a> {
         &self.neighbors[self.entries(node)]
     }
 
-    /// What is in a row for self-loops of the node.
+    /// The weight in its row of a node's self-loops.
     #[inline]
     pub(crate) fn own_in_row(&self, node: u32) -> f64 {
         if self.has_own { 0.5 * self.loops[node as usize] } else { 0.0 }
     }
 
-    /// Whether sums of weights are sums of ones that fit into 32 bits.
+    /// True if sums of weights are sums of ones that fit into 32 bits.
     pub(crate) fn counts_edges(&self) -> bool {
         self.weights.is_empty() && u32::try_from(self.entry_count).is_ok()
     }
 
-    /// Of so many threads those that are worth it.
+    /// Number of the offered threads that are worth it.
     pub(crate) fn threads(&self, offered: usize) -> usize {
         offered.clamp(1, self.entry_count / ENTRIES_PER_THREAD_MIN + 1)
     }

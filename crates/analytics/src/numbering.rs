@@ -28,7 +28,7 @@ pub(crate) enum Numbering {
     },
 }
 
-/// What stands for the number of a node that does not take part.
+/// The number given for a node that does not take part.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
 impl Numbering {
@@ -74,7 +74,7 @@ impl Numbering {
         }
     }
 
-    /// Bytes that it holds, about.
+    /// Approximate bytes that it holds.
     pub(crate) fn byte_count(&self) -> usize {
         match self {
             Numbering::Identity(_) => 0,
@@ -83,7 +83,7 @@ impl Numbering {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Numbering::Identity(count) => *count as usize,
@@ -125,7 +125,7 @@ impl Numbering {
         }
     }
 
-    /// How many nodes have an id below that one: the number of the node with that id, or of the next.
+    /// Number of nodes with an id below that one: the number of the node with that id, or of the next.
     pub(crate) fn lower(&self, id: u64) -> usize {
         match self {
             Numbering::Identity(count) => id.min(u64::from(*count)) as usize,

@@ -1,4 +1,4 @@
-//! What all algorithms share in being called and in giving rows or writing a property.
+//! The part that all algorithms share in being called and in giving rows or writing a property.
 
 use std::ops::Range;
 use std::sync::Arc;

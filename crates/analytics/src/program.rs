@@ -30,7 +30,7 @@ pub use plain::Plain;
 pub use vertex::{VertexProgram, run_vertex_program};
 pub use windows::States;
 
-/// What surrounds the run of a program.
+/// The surroundings of the run of a program.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Threads that may be used.
@@ -39,7 +39,7 @@ pub struct Context<'a> {
     pub interrupt: &'a Interrupt,
     /// Memory and temporary files.
     pub workspace: &'a dyn Workspace,
-    /// Where states and values lie: on disk with [`Execution::Windows`], in memory otherwise.
+    /// The place of states and values: on disk with [`Execution::Windows`], in memory otherwise.
     pub execution: Execution,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Context<'a> {
         Context { threads: run.threads, interrupt: run.interrupt, workspace: run.workspace, execution: run.execution }
     }
 
-    /// Whether what does not fit goes to temporary files.
+    /// True if data that does not fit goes to temporary files.
     pub(crate) fn is_on_disk(&self) -> bool {
         self.execution == Execution::Windows
     }
@@ -81,9 +81,9 @@ pub struct Node {
 pub struct Edge {
     /// The other end.
     pub neighbor: u32,
-    /// What it weighs; 1 without weights.
+    /// The weight of the edge; 1 without weights.
     pub weight: f64,
-    /// Whether it leads from the neighbor to the node that sends.
+    /// True if it leads from the neighbor to the node that sends.
     pub is_reversed: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Which part of the graph takes part: nodes of some labels, edges of some types, followed one way, with weights.
+//! The part of the graph that takes part: nodes of some labels, edges of some types, followed in one direction, with
+//! weights.
 
 use std::sync::Arc;
 
@@ -16,14 +17,14 @@ use crate::rows::Sides;
 use crate::settings::Settings;
 use crate::settings::shared::{DEFAULT_WEIGHT, LABELS, TYPES, WEIGHT_PROPERTY};
 
-/// Which nodes and edges take part, and which way edges are followed.
+/// The nodes and edges that take part, and the direction in which edges are followed.
 #[derive(Clone, Debug)]
 pub struct Projection {
     /// Nodes must carry one of these labels; `None` for all nodes.
     pub labels: Option<Vec<LabelId>>,
     /// Edges must be of one of these types; `None` for all.
     pub types: Option<Vec<EdgeTypeId>>,
-    /// Which way edges are followed.
+    /// The direction in which edges are followed.
     pub direction: Direction,
 }
 
@@ -115,7 +116,7 @@ pub struct Weight {
     pub key: Option<PropertyKeyId>,
     /// Its name, for messages.
     pub name: Arc<str>,
-    /// What an edge without the property costs; `None` makes that an error.
+    /// The cost of an edge without the property; `None` makes that an error.
     pub default: Option<f64>,
 }
 
@@ -196,14 +197,14 @@ impl Weight {
     }
 }
 
-/// What is to be read of a store.
+/// The selection to be read of a store.
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     /// The moment.
     pub view: &'a dyn ReadView,
     /// Nodes, edges and direction.
     pub projection: &'a Projection,
-    /// What edges weigh, if that matters.
+    /// The weights of edges, if they matter.
     pub weight: Option<&'a Weight>,
     /// The rows that will be asked for.
     pub sides: Sides,

@@ -12,7 +12,7 @@ use model::interrupt::Interrupt;
 use crate::huge;
 use pass::{Lane, map_pass};
 
-/// Which rows.
+/// The side of the edges that a row lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// For each node, where its edges lead.
@@ -37,8 +37,8 @@ pub enum Sides {
 pub struct RowBlock<'a> {
     /// The node of the first row.
     pub first: u32,
-    /// Where rows begin and the last one ends, one more than there are rows: the neighbors of row `i` are those from
-    /// `offsets[i] - offsets[0]` to `offsets[i + 1] - offsets[0]`.
+    /// The offsets of rows, and the end of the last one, one more than there are rows: the neighbors of row `i` are
+    /// those from `offsets[i] - offsets[0]` to `offsets[i + 1] - offsets[0]`.
     pub offsets: &'a [u64],
     /// The neighbors of all rows.
     pub neighbors: &'a [u32],
@@ -47,7 +47,7 @@ pub struct RowBlock<'a> {
 }
 
 impl<'a> RowBlock<'a> {
-    /// How many rows there are.
+    /// Number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -58,7 +58,7 @@ impl<'a> RowBlock<'a> {
         self.len() == 0
     }
 
-    /// Where the entries of a row are.
+    /// The range of the entries of a row.
     #[inline]
     pub fn range(&self, row: usize) -> Range<usize> {
         (self.offsets[row] - self.offsets[0]) as usize..(self.offsets[row + 1] - self.offsets[0]) as usize
@@ -91,7 +91,7 @@ pub type RowSink<'a> = dyn FnMut(RowBlock<'_>) -> Result<()> + 'a;
 /// Contract: every scan of the same rows gives the same blocks' contents in the same order within a row, whatever the
 /// number of threads.
 pub trait Rows: Sync {
-    /// How many nodes there are.
+    /// Number of nodes.
     fn node_count(&self) -> usize;
 
     /// About how many entries the rows of one side have.
@@ -104,13 +104,13 @@ pub trait Rows: Sync {
     /// out or empty, and what holds only such rows is not read.
     fn scan(&self, side: Side, nodes: Range<usize>, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()>;
 
-    /// Where the passes are over what rows of some sides are read from, if passes gain from reading together, and what tells
-    /// who works when.
+    /// The lane of the passes that rows of some sides are read from, and the interrupt, which tells who works when;
+    /// `None` if passes gain nothing from reading together.
     fn lane(&self, _sides: Sides) -> Option<(&Lane, &Interrupt)> {
         None
     }
 
-    /// How many parts [`Rows::scan_part`] knows, in order of [`Rows::part_neighbors`].
+    /// Number of parts that [`Rows::scan_part`] knows, in order of [`Rows::part_neighbors`].
     fn part_count(&self, side: Side) -> usize;
 
     /// The neighbors that the rows of a part may name. Threads that each take the parts of one such interval share nothing.

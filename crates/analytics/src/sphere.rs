@@ -16,7 +16,7 @@ pub(crate) const RADIUS_KM: f64 = 6371.0;
 pub(crate) struct Point([f64; 3]);
 
 impl Point {
-    /// What stands for a point whose coordinates are missing: every distance to it is NaN.
+    /// The point that stands for one whose coordinates are missing: every distance to it is NaN.
     pub(crate) const NOWHERE: Point = Point([f64::NAN; 3]);
 
     /// The point at these degrees; [`Point::NOWHERE`] if they are not degrees.
@@ -35,7 +35,7 @@ impl Point {
         [z.clamp(-1.0, 1.0).asin().to_degrees(), y.atan2(x).to_degrees()]
     }
 
-    /// Whether it is [`Point::NOWHERE`].
+    /// True if it is [`Point::NOWHERE`].
     pub(crate) fn is_nowhere(self) -> bool {
         self.0[0].is_nan()
     }

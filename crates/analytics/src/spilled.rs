@@ -19,7 +19,7 @@ use crate::program::windows::{Lanes, Spot};
 pub(crate) struct PieceWriter<'a>(Lanes<'a>);
 
 impl<'a> PieceWriter<'a> {
-    /// For so many threads.
+    /// A writer for `threads` threads.
     pub(crate) fn new(workspace: &'a dyn Workspace, threads: usize) -> Result<PieceWriter<'a>> {
         Ok(PieceWriter(Lanes::new(Place::Disk(workspace), threads.max(1))?))
     }

@@ -38,8 +38,8 @@ pub(crate) struct StreamedRows<'a> {
     rows: Box<dyn Rows + 'a>,
 }
 
-/// Of the bytes of a buffer there is one entry of a row for so many, so that it holds entries with weights before and after
-/// they are put in order.
+/// Bytes of a buffer for each entry of a row, so that it holds entries with weights before and after they are put in
+/// order.
 const BUFFER_BYTES_PER_ENTRY: u64 = 16;
 
 impl<'a> StreamedRows<'a> {
@@ -55,7 +55,7 @@ impl<'a> StreamedRows<'a> {
         Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), buffer_entries, rows })
     }
 
-    /// Entries that fit into the buffers of a side, about.
+    /// Approximate number of entries that fit into the buffers of a side.
     pub(crate) fn buffer_entries(&self) -> u64 {
         self.buffer_entries as u64
     }
@@ -115,18 +115,18 @@ pub(crate) fn pass_bytes(selection: &Selection<'_>) -> Option<u64> {
     Some(bits / 8)
 }
 
-/// What is read, and by what numbers its nodes are known.
+/// The selection that is read, and the numbering of its nodes.
 struct Source<'a> {
     selection: Selection<'a>,
     numbering: Arc<Numbering>,
     threads: usize,
-    /// Entries of rows that a thread gathers at a time, about.
+    /// Approximate number of entries of rows that a thread gathers at a time.
     buffer_entries: usize,
     interrupt: &'a Interrupt,
 }
 
 impl Source<'_> {
-    /// Which way the store follows edges for rows of that side.
+    /// The direction in which the store follows edges for rows of that side.
     fn direction(&self, side: Side) -> Direction {
         match side {
             Side::Forward => self.selection.projection.direction,
@@ -134,7 +134,7 @@ impl Source<'_> {
         }
     }
 
-    /// About how many entries the rows of a side have, if so many edges are stored.
+    /// Approximate number of entries of the rows of a side, if `stored` edges are stored.
     fn entries(&self, stored: u64) -> u64 {
         if self.selection.projection.direction == Direction::Both { 2 * stored } else { stored }
     }

@@ -1,10 +1,10 @@
 //! Views in memory that are kept from call to call, while the edges of the graph have not changed, and mended when few
 //! have.
 //!
-//! Which state the edges are in is told by [`model::store::Topology`]; nodes are compared by their numbering, which is made
-//! anew for every call. What is kept is charged to the memory budget, and given back when others need it: views that nobody
-//! uses just then, those that were not used for longest first.
-//! What searches have read is kept too, see [`grounds`].
+//! The state of the edges is told by [`model::store::Topology`]; nodes are compared by their numbering, which is made
+//! anew for every call. Kept views are charged to the memory budget, and given back when others need it: those that are
+//! not in use, the least recently used first.
+//! The data that searches have read is kept too, see [`grounds`].
 //! Cost: a hit takes a numbering (nothing, where all ids are taken); a mended view a copy of its rows.
 
 mod grounds;
@@ -27,13 +27,13 @@ use grounds::KeptGround;
 /// A delta of more than this part of a view's edges is not worth mending with.
 const MENDED_PART: usize = 8;
 
-/// What a view is of.
+/// The selection that a view is of.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     labels: Option<Vec<LabelId>>,
     types: Option<Vec<EdgeTypeId>>,
     direction: Direction,
-    /// Whether there are weights; the property, and what stands for a missing one.
+    /// The property of the weights, and the value for a missing one; `None` without weights.
     weight: Option<(Option<PropertyKeyId>, Option<u64>)>,
 }
 
@@ -79,7 +79,7 @@ impl Kept {
     }
 }
 
-/// What has happened to a cache so far.
+/// Counters of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ViewCacheStats {
     /// Views that were there.
@@ -94,7 +94,7 @@ pub struct ViewCacheStats {
     pub bytes: usize,
 }
 
-/// How a view was come by.
+/// The origin of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It was there.
@@ -134,7 +134,7 @@ impl ViewCache {
         &self.budget
     }
 
-    /// What has happened so far.
+    /// The counters so far.
     pub fn stats(&self) -> ViewCacheStats {
         let [hits, mended, misses] = [0, 1, 2].map(|at| self.origins[at].load(Ordering::Relaxed));
         let kept = self.lock();

@@ -32,7 +32,7 @@ const ESTIMATE: [YieldSpec; 6] = [
 /// Edges that one call to the store makes.
 const WRITE_ROWS: usize = 10_000;
 
-/// What can be done with an algorithm.
+/// The ways in which an algorithm can be called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Stream,
@@ -68,7 +68,7 @@ type Body = fn(&mut ProcedureContext<'_>, &Value, &mut RowSink<'_>, Option<&View
 pub(crate) struct GraphProcedure {
     signature: ProcedureSignature,
     body: Body,
-    /// Where views are kept from call to call; `None` to make one for every call.
+    /// The cache that keeps views from call to call; `None` to make one for every call.
     views: Option<Arc<ViewCache>>,
 }
 
@@ -157,7 +157,7 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
     GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
 }
 
-/// Which of an algorithm's figures tells whether a run has converged.
+/// Position of the figure that tells if a run has converged; `None` if the algorithm has none.
 fn tells_convergence(about: &About) -> Option<usize> {
     about.stats.iter().position(|figure| figure.name == "didConverge")
 }
@@ -191,10 +191,10 @@ struct Asked<'a, A: Algorithm> {
     weight: Option<Weight>,
     config: A::Config,
     needs: Needs,
-    /// What of its state must lie in memory where it is streamed, if that is less than all of it.
+    /// Bytes of state for each node that must lie in memory where it is streamed, if that is less than all of it.
     spilled_bytes: Option<usize>,
     threads: usize,
-    /// What will be given or written.
+    /// The answer that will be given or written.
     answer: Answer,
 }
 
@@ -278,7 +278,7 @@ impl<'a, A: Algorithm> Asked<'a, A> {
     }
 }
 
-/// What a call found, apart from the graph that it was found in.
+/// The result of a call, apart from the graph that it was found in.
 struct Found {
     nodes: Vec<NodeId>,
     outcome: Outcome,
@@ -523,7 +523,7 @@ fn write_pairs(
 
 /// The direction that an algorithm follows if nothing else is said.
 impl Follows {
-    /// Which way.
+    /// The direction of edges if no setting changes it.
     pub fn default_direction(self) -> Direction {
         match self {
             Follows::Chosen(direction) | Follows::Always(direction) => direction,

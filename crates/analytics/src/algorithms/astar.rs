@@ -26,16 +26,16 @@ use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
 use crate::settings::table::{Fixed, Setting, Unset};
 use crate::view_cache::ViewCache;
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where paths start.
+    /// The node at which paths start.
     pub source: NodeId,
-    /// Where they end.
+    /// The node at which paths end.
     pub target: NodeId,
-    /// What edges cost; the great-circle distance in kilometres if `None`.
+    /// The weight that states the cost of edges; the great-circle distance in kilometres if `None`.
     pub weight: Option<Weight>,
-    /// What a kilometre costs at least.
+    /// Lower bound of the cost of a kilometre.
     pub heuristic_scale: f64,
     /// The property with degrees of latitude.
     pub latitude: String,

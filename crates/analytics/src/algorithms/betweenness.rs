@@ -30,12 +30,12 @@ use crate::settings::table::{Fixed, Setting, Unset};
 use crate::settings::{Settings, shared};
 use dependencies::Dependencies;
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// How many nodes to search from; all of them if left out.
+    /// Number of nodes to search from; all of them if left out.
     pub sampling_size: Option<u64>,
-    /// Which nodes are drawn.
+    /// Seed of the random choice of nodes.
     pub seed: u64,
     /// The nodes to search from, by their numbers, if they are not to be drawn.
     pub sources: Option<Vec<u32>>,
@@ -110,7 +110,7 @@ pub fn verify(view: &GraphView, scores: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// What a call is asked for.
+/// Parameters of a call.
 pub struct Asked {
     config: Config,
     /// The nodes to search from, if they are named.

@@ -210,10 +210,10 @@ pub fn verify(view: &GraphView, source: u32, distances: &[u32]) -> Result<()> {
     }
 }
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Where it starts.
+    /// The node at which it starts.
     pub source: NodeId,
     /// The largest distance that is looked for.
     pub depth_max: Option<u32>,
@@ -272,7 +272,7 @@ impl crate::Algorithm for Algorithm {
     }
 }
 
-/// What is told of distances.
+/// Figures of the distances, gathered one by one.
 #[derive(Default)]
 struct Found {
     gives_values: bool,

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 pub struct Bridge {
     /// Its ends, the smaller number first.
     pub ends: [u32; 2],
-    /// How many nodes are left together at each end.
+    /// Number of nodes left together at each end.
     pub sizes: [u32; 2],
 }
 

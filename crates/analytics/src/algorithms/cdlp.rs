@@ -37,7 +37,7 @@ use crate::spilled::{PieceWriter, Pieces};
 
 static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(10);
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Iterations after which to stop in any case.
@@ -50,14 +50,14 @@ impl Default for Config {
     }
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     /// For each node the number of the node whose id is its label.
     pub labels: Vec<u32>,
     /// Iterations done.
     pub iterations: u64,
-    /// Whether the last iteration changed nothing.
+    /// True if the last iteration changed nothing.
     pub did_converge: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use crate::settings::kind::Flag;
 use crate::settings::table::{Fixed, Setting};
 
-/// Which formula.
+/// The formula of the score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Formula {
     /// The inverse of the mean distance.
@@ -68,7 +68,7 @@ pub fn verify(view: &GraphView, formula: Formula, scores: &[f64]) -> Result<()> 
     Ok(())
 }
 
-/// What all algorithms need that search from every node.
+/// The needs of all algorithms that search from every node.
 pub(super) fn needs(is_weighted: bool) -> Needs {
     Needs {
         sides: if is_weighted { Sides::Forward } else { Sides::ForwardAndBackward },

@@ -23,27 +23,27 @@ use crate::settings::Settings;
 use crate::settings::shared::{DIRECTION, ENDS, MAX_EXPANDED, SEARCH, SOURCE_NODE, TARGET_NODE, WEIGHTS};
 use crate::view_cache::ViewCache;
 
-/// What a run between two nodes is asked for.
+/// Parameters of a run between two nodes.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where paths start.
+    /// The node at which paths start.
     pub source: NodeId,
-    /// Where they end.
+    /// The node at which paths end.
     pub target: NodeId,
-    /// What edges cost; 1 each if `None`.
+    /// The weight that states the cost of edges; 1 each if `None`.
     pub weight: Option<Weight>,
     /// Expansions after which to give up.
     pub expanded_max: u64,
 }
 
-/// What a run between two nodes found.
+/// The result of a run between two nodes.
 #[derive(Clone, Debug)]
 pub struct CheapestPath {
     /// The nodes of a cheapest path and its cost, if there is a path.
     pub path: Option<(Vec<NodeId>, f64)>,
-    /// How many nodes had their edges followed.
+    /// Number of nodes whose edges were followed.
     pub expanded: u64,
-    /// How many batches of nodes the store was asked to expand.
+    /// Number of batches of nodes that the store was asked to expand.
     pub batches: u64,
 }
 

@@ -30,7 +30,7 @@ static TOLERANCE: Setting<Number, Fixed<f64>> =
 static SOURCE_NODES: Setting<Nodes, Unset> =
     shared::source_nodes("all nodes", "Nodes that have a score before the first iteration.");
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Iterations after which to stop in any case.
@@ -47,14 +47,14 @@ impl Default for Config {
     }
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Eigenvector {
     /// For each node, its score; the sum of the squares is 1.
     pub scores: Vec<f64>,
     /// Iterations done.
     pub iterations: u64,
-    /// Whether the last one changed no score by the tolerance or more.
+    /// True if the last iteration changed no score by the tolerance or more.
     pub did_converge: bool,
 }
 

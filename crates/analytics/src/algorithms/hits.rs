@@ -26,7 +26,7 @@ static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = shared::max_iterations(20)
 static TOLERANCE: Setting<Number, Fixed<f64>> =
     shared::tolerance(1e-7, "The run stops when an iteration changes no score by this or more.");
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Iterations after which to stop in any case.
@@ -41,7 +41,7 @@ impl Default for Config {
     }
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
     /// For each node, how good an authority it is; the sum of the squares is 1.
@@ -50,7 +50,7 @@ pub struct Hits {
     pub hubs: Vec<f64>,
     /// Iterations done.
     pub iterations: u64,
-    /// Whether the last one changed no score by the tolerance or more.
+    /// True if the last iteration changed no score by the tolerance or more.
     pub did_converge: bool,
 }
 

@@ -35,12 +35,12 @@ static THETA: Setting<Number, Fixed<f64>> = Setting::new(
     "Randomness of the refinement. `0` always takes the greatest gain.",
 );
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What it has in common with Louvain; nodes are looked at until none gains.
+    /// Parameters in common with Louvain; nodes are looked at until none gains.
     pub shared: louvain::Config,
-    /// How much chance there is in refining: 0 for none.
+    /// Degree of randomness of the refinement: 0 for none.
     pub theta: f64,
 }
 

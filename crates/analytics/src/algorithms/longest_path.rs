@@ -23,7 +23,7 @@ use crate::settings::Settings;
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct LongestPaths {
     /// The nodes that have a longest path, and for each how many edges the one of most edges has.

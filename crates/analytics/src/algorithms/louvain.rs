@@ -67,22 +67,22 @@ static MAX_ITERATIONS: Setting<Integer, Fixed<u64>> = Setting::new(
     "Largest number of times that a level visits each node, on average.",
 );
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Levels after which to stop in any case.
     pub max_levels: u64,
-    /// How often at most a node is looked at in one level, on average.
+    /// Upper bound of the looks at a node in one level, on average.
     pub max_iterations: u64,
     /// Gain of modularity in one level below which to stop.
     pub tolerance: f64,
-    /// How much what would be expected counts: more for smaller communities.
+    /// Resolution: the factor of the expected weight. A greater one gives smaller communities.
     pub gamma: f64,
-    /// What the order of nodes is drawn from.
+    /// Seed of the order of nodes.
     pub random_seed: u64,
-    /// Whether to keep the communities of every level.
+    /// True to keep the communities of every level.
     pub keeps_levels: bool,
-    /// How communities are shown.
+    /// The naming of communities in the result.
     pub naming: Naming,
 }
 
@@ -100,18 +100,18 @@ impl Default for Config {
     }
 }
 
-/// How communities come in and are shown.
+/// The names of communities, as they come in and as they are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Naming {
     /// The property that states the communities to start from.
     pub seed: Option<(String, PropertyKeyId)>,
-    /// Whether communities are numbered from 0 instead of named by a node.
+    /// True if communities are numbered from 0 instead of named by a node.
     pub is_consecutive: bool,
     /// Communities of fewer nodes are not shown.
     pub size_min: u64,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Communities {
     /// For each node its community: numbers without gaps.
@@ -120,7 +120,7 @@ pub struct Communities {
     pub levels: Vec<Vec<u32>>,
     /// The modularity after each level, of which the last is that of the result.
     pub modularities: Vec<f64>,
-    /// Whether it stopped by itself.
+    /// True if it stopped by itself.
     pub did_converge: bool,
 }
 
@@ -200,10 +200,10 @@ pub(super) fn read_shared(settings: &Settings<'_>, view: &dyn ReadView) -> Resul
     })
 }
 
-/// What a thread holds for each community, of which there may be as many as nodes.
+/// Bytes that a thread holds for each community, of which there may be as many as nodes.
 const THREAD_BYTES: usize = size_of::<f64>() + size_of::<u32>();
 
-/// What Louvain and Leiden need alike.
+/// The needs that Louvain and Leiden have alike.
 pub(super) fn shared_needs(config: &Config, more_node_bytes: usize) -> Needs {
     // Strengths, loops, communities, totals, sizes, before and after they are numbered anew, who waits; then the nodes by
     // community, and the network after the first level. Each thread adds up weights by community.
@@ -216,7 +216,7 @@ pub(super) fn shared_needs(config: &Config, more_node_bytes: usize) -> Needs {
     }
 }
 
-/// Where a run starts, if a property says so.
+/// The communities that a run starts with; `None` if no property states them.
 pub(super) fn start(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Option<Vec<u32>>> {
     let Some((name, key)) = &config.naming.seed else { return Ok(None) };
     let (communities, _) = seeds(graph, run.selection.view, (name, *key), run.interrupt)?;

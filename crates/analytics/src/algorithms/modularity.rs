@@ -25,12 +25,12 @@ use crate::settings::kind::Text;
 use crate::settings::shared::GAMMA;
 use crate::settings::table::{Required, Setting};
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The property that states the community of each node.
     pub property: (String, PropertyKeyId),
-    /// How much what would be expected counts.
+    /// Resolution: the factor of the expected weight.
     pub gamma: f64,
 }
 

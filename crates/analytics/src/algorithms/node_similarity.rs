@@ -33,20 +33,20 @@ use crate::settings::kind::{Integer, Number, OneOf};
 use crate::settings::table::{Fixed, Setting, Unset};
 use sets::Sets;
 
-/// How alike two sets of neighbors are.
+/// The measure of similarity of two sets of neighbors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metric {
-    /// What they share, as part of all that either has.
+    /// The shared part, as a fraction of all that either has.
     #[default]
     Jaccard,
-    /// What they share, as part of the smaller.
+    /// The shared part, as a fraction of the smaller set.
     Overlap,
     /// The cosine of the angle between them.
     Cosine,
 }
 
 impl Metric {
-    /// What one neighbor adds to what two nodes share.
+    /// The amount that one neighbor adds to the shared part of two nodes.
     #[inline]
     fn shared(self, a: f64, b: f64) -> f64 {
         if self == Metric::Cosine { a * b } else { a.min(b) }
@@ -67,7 +67,7 @@ impl Metric {
     }
 }
 
-/// How many, and from which end of the order.
+/// The number of pairs, and the end of the order from which they are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The most alike.
@@ -143,7 +143,7 @@ static UPPER_DEGREE_CUTOFF: Setting<Integer, Unset> = Setting::new(
     "Nodes with more distinct neighbors than this are not compared.",
 );
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The measure.
@@ -184,19 +184,19 @@ pub struct Pair {
     pub similarity: f64,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Similarities {
     /// The rows: by node, or in the order of `of_all`.
     pub pairs: Vec<Pair>,
-    /// How many nodes were compared.
+    /// Number of nodes that were compared.
     pub nodes_compared: usize,
 }
 
 /// Ranges that nodes are cut into.
 const RANGES: usize = 256;
 
-/// What nodes share with one node; empty between nodes.
+/// The neighbors that other nodes share with one node; empty between nodes.
 struct Shared {
     amounts: Vec<f64>,
     others: Vec<u32>,

@@ -56,7 +56,7 @@ static SOURCE_WEIGHTS: Setting<Numbers, Unset> = Setting::new(
 /// The settings of random walks that rank.
 pub(super) const WALK: Table = &[&DAMPING_FACTOR, &MAX_ITERATIONS, &TOLERANCE, &SOURCE_NODES];
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The probability of following an edge.
@@ -77,16 +77,16 @@ impl Default for Config {
     }
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct PageRank {
     /// For each node of the view, its score.
     pub scores: Vec<f64>,
     /// Iterations done.
     pub iterations: u64,
-    /// How much the last iteration changed all scores together.
+    /// Sum of the changes of all scores in the last iteration.
     pub change: f64,
-    /// Whether that was below the tolerance.
+    /// True if that was below the tolerance.
     pub did_converge: bool,
 }
 
@@ -99,7 +99,7 @@ const EDGES_PER_THREAD_MIN: usize = 1 << 16;
 /// A tolerance below this needs shares in full precision.
 const ROUNDED_TOLERANCE_MIN: f64 = 1e-7;
 
-/// What a node gives to each of its neighbors, in the precision asked for.
+/// The share that a node gives to each of its neighbors, in the precision asked for.
 trait Share: Plain {
     fn from_f64(share: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -137,13 +137,13 @@ impl Config {
 #[derive(Clone, Copy)]
 pub struct Means<'a> {
     threads: usize,
-    /// Where state lies that need not lie in memory, if it is not to.
+    /// The place of the state that need not lie in memory; `None` if it is to lie there.
     workspace: Option<&'a dyn Workspace>,
     gives_scores: bool,
 }
 
 impl Means<'_> {
-    /// So many threads, with all state in memory; the run gives scores.
+    /// Means with `threads` threads, with all state in memory; the run gives scores.
     pub fn threads(threads: usize) -> Means<'static> {
         Means { threads, workspace: None, gives_scores: true }
     }
@@ -194,13 +194,14 @@ fn iterate<S: Share>(graph: &Graph<'_>, config: &Config, means: Means<'_>, inter
     Ok(found)
 }
 
-/// What a node of so many edges gives along each; its score itself where there is no edge to give it along.
+/// The share that a node with `degree` edges gives along each; its score itself where there is no edge to give it
+/// along.
 #[inline]
 fn share_of<S: Share>(degree: u32, score: f64) -> S {
     S::from_f64(if degree == 0 { score } else { score / f64::from(degree) })
 }
 
-/// The score of a node that gives so much along each of so many edges.
+/// The score of a node that gives `share` along each of `degree` edges.
 #[inline]
 fn score_of<S: Share>(degree: u32, share: S) -> f64 {
     share.to_f64() * f64::from(degree.max(1))
@@ -291,14 +292,14 @@ pub fn verify(view: &GraphView, config: &Config, result: &PageRank) -> Result<()
     Ok(())
 }
 
-/// What a call is asked for: a walker who follows no edge goes to one of some nodes, or to any.
+/// Parameters of a call: a walker who follows no edge goes to one of some nodes, or to any.
 #[derive(Clone, Debug, Default)]
 pub struct Personalized {
-    /// How to walk, and when to stop.
+    /// The damping, and the limits at which to stop.
     pub config: Config,
     /// The nodes to return to; empty for all.
     pub sources: Vec<NodeId>,
-    /// How often to each, beside the others; empty for as often.
+    /// The weight of each of these nodes relative to the others; empty for equal weights.
     pub source_weights: Vec<f64>,
 }
 

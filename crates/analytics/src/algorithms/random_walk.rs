@@ -1,11 +1,11 @@
-//! Random walks: from each node so many, each step along a random edge.
+//! Random walks: a number of walks from each node, each step along a random edge.
 //!
 //! Claim: a step from v, with the node t before it, goes to x in proportion to the weight of the edge v→x (1 without
-//! weights) times 1/`returnFactor` if x is t, 1 if there is an edge t→x, and 1/`inOutFactor` otherwise; the first step in
-//! proportion to the weight alone. A walk has `walkLength` nodes, or fewer if no edge of any weight leads on. The same
-//! seed gives the same walks, whatever the number of threads and whichever other nodes are asked for.
-//! Cost: a step draws a few times, and with weights or factors searches rows in the logarithm of their length. Walks are
-//! handed on as they are made; factors need a sorted copy of the rows, weights 8 bytes an edge.
+//! weights) times 1/`returnFactor` if x is t, 1 if there is an edge t→x, and 1/`inOutFactor` otherwise; the first step
+//! in proportion to the weight alone. A walk has `walkLength` nodes, or fewer if no edge of any weight leads on. The
+//! same seed gives the same walks, whatever the number of threads and whichever other nodes are asked for.
+//! Cost: a step draws a few times, and with weights or factors searches rows in the logarithm of their length. Walks
+//! are handed on as they are made; factors need a sorted copy of the rows, weights 8 bytes an edge.
 //! After: Grover, Leskovec, "node2vec: scalable feature learning for networks", 2016; Yang, Zhang, Chen, Li, Xu, Chen,
 //! "KnightKing: a fast distributed graph random walk engine", 2019 (drawing by rejection).
 
@@ -60,10 +60,10 @@ static WITH_PATHS: Setting<Flag, Fixed<bool>> = Setting::new(
     "Returns each walk as a path as well, for which the store is read again.",
 );
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where walks begin; empty for all nodes.
+    /// The nodes at which walks begin; empty for all nodes.
     pub sources: Vec<NodeId>,
     /// Nodes of a walk, its first one counted.
     pub walk_length: usize,
@@ -73,9 +73,9 @@ pub struct Config {
     pub return_factor: f64,
     /// Above 1, walks stay near.
     pub in_out_factor: f64,
-    /// Which walks.
+    /// Seed of the walks.
     pub seed: u64,
-    /// Whether rows have the relationships that were followed.
+    /// True if rows have the relationships that were followed.
     pub with_paths: bool,
 }
 
@@ -95,7 +95,7 @@ impl Default for Config {
 
 /// Walks that a task makes at most.
 const WALKS_PER_TASK: u64 = 64;
-/// Nodes of walks that are held before they are handed on, about.
+/// Approximate number of nodes of walks that are held before they are handed on.
 const NODES_HELD: u64 = 1 << 20;
 
 /// Walks from nodes of a view that has forward rows: gives them in order, from each node the walks one after another, a

@@ -24,23 +24,23 @@ use crate::search::slots::NodeSet;
 use crate::settings::Settings;
 use crate::settings::shared::{DIRECTION, ENDS, MAX_DEPTH, SEARCH, SOURCE_NODE, TARGET_NODE};
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Where paths start.
+    /// The node at which paths start.
     pub source: NodeId,
-    /// Where they end.
+    /// The node at which paths end.
     pub target: NodeId,
     /// Longest path looked for, in edges.
     pub depth_max: u64,
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct ShortestPath {
     /// The nodes of a path of fewest edges, if there is a path.
     pub nodes: Option<Vec<NodeId>>,
-    /// How many nodes had their edges followed.
+    /// Number of nodes whose edges were followed.
     pub expanded: u64,
 }
 

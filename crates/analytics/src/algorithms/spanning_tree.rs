@@ -31,12 +31,12 @@ const BATCH_EDGES_MIN: usize = 1 << 16;
 /// Weights at which it is known what lighter edges join.
 const FILTERS: usize = 4;
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
     /// The node whose tree is asked for; all trees if `None`.
     pub source: Option<NodeId>,
-    /// Whether the edges of greatest weight are asked for.
+    /// True if the edges of greatest weight are asked for.
     pub is_maximum: bool,
 }
 
@@ -101,7 +101,7 @@ fn forest(graph: &Graph<'_>, is_maximum: bool, batch_edges: usize, interrupt: &I
 struct Growing {
     /// The forest, in order, and behind it the edges offered since.
     edges: Vec<Edge>,
-    /// How many edges the forest has.
+    /// Number of edges of the forest.
     kept: usize,
     parents: Vec<u32>,
     /// Edges of the forest, and for each what the forest up to it joins: a number for each node.

@@ -1,9 +1,9 @@
-//! What a cheapest path costs from one node to every other, where every edge has a cost of at least 0.
+//! Costs of cheapest paths from one node to every other, where every edge has a cost of at least 0.
 //!
-//! Claim: the distances are the costs of cheapest paths. Without a weight property every edge costs 1. A negative weight
-//! is an error that names the edge.
-//! Cost: see `sssp/delta_stepping.rs` and, for streamed rows, `sssp/streamed.rs`; without weights that of a breadth-first
-//! search.
+//! Claim: the distances are the costs of cheapest paths. Without a weight property every edge costs 1. A negative
+//! weight is an error that names the edge.
+//! Cost: see `sssp/delta_stepping.rs` and, for streamed rows, `sssp/streamed.rs`; without weights that of a
+//! breadth-first search.
 //! After: Meyer, Sanders, "Δ-stepping: a parallelizable shortest path algorithm", 2003.
 
 mod delta_stepping;
@@ -64,10 +64,10 @@ pub fn verify(view: &GraphView, source: u32, distances: &[f64]) -> Result<()> {
     }
 }
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Where it starts.
+    /// The node at which it starts.
     pub source: NodeId,
 }
 

@@ -19,7 +19,7 @@ use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::settings::Settings;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Order {
     /// The nodes that have a place, in order.

@@ -69,7 +69,7 @@ pub(crate) fn run_in(graph: &Graph<'_>, run: &Run<'_>) -> Result<Triads> {
 const WINDOW_ENTRY_BYTES: usize = 5;
 /// Lists for which there must be memory.
 const WINDOW_BYTES_MIN: usize = 1 << 20;
-/// What [`verify`] looks at, at the most.
+/// Upper bound of the steps of [`verify`].
 const VERIFY_STEPS_MAX: u64 = 1 << 28;
 
 /// Checks a result by another method: for nodes at even distances, all if there are few, the neighbors of each neighbor
@@ -148,7 +148,7 @@ impl crate::Algorithm for Algorithm {
     }
 }
 
-/// What counting needs.
+/// The needs of counting.
 pub(crate) fn needs() -> Needs {
     Needs {
         sides: Sides::ForwardAndBackward,

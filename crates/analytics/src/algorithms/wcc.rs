@@ -31,7 +31,7 @@ use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
 use crate::procedure::column;
 use crate::settings::Settings;
 
-/// How many neighbors of every node are linked first.
+/// Number of neighbors of every node that are linked first.
 const SAMPLED_NEIGHBORS: usize = 2;
 /// Pairs of nodes whose names are read before they are linked.
 const LINKED_TOGETHER: usize = 64;
@@ -128,7 +128,7 @@ fn link_all(node: u32, rows: &Csr, from: usize, parents: &[AtomicU32]) {
     rows.neighbors(node).iter().skip(from).for_each(|&neighbor| link(node, neighbor, parents));
 }
 
-/// What a node's component is called as far as is known: its parent.
+/// The name of a node's component as far as it is known: its parent.
 #[inline]
 fn name(node: u32, parents: &[AtomicU32]) -> u32 {
     parents[node as usize].load(Ordering::Relaxed)

@@ -33,12 +33,12 @@ use crate::settings::kind::Integer;
 use crate::settings::shared::{ENDS, MAX_EXPANDED, SEARCH, WEIGHTS};
 use crate::settings::table::{Fixed, Setting};
 
-/// What a run is asked for.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where paths start, where they end, what edges cost, and expansions after which to give up.
+    /// The ends of paths, the cost of edges, and the expansions after which to give up.
     pub ends: dijkstra::Config,
-    /// How many paths at most.
+    /// Upper bound of the number of paths.
     pub k: u64,
 }
 
@@ -112,10 +112,10 @@ fn over_nodes(
     Ok(found.iter().map(nodes).collect())
 }
 
-/// What is left to the target: exactly for nodes near to it, a lower bound for the others.
+/// The cost left to the target: exact for nodes near to it, a lower bound for the others.
 struct Left<'a> {
     known: Option<(Nearby<'a>, Front)>,
-    /// What is left at least from a node that is not known.
+    /// Lower bound of the cost left from a node that is not known.
     least: f64,
 }
 

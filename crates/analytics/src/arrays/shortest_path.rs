@@ -7,7 +7,7 @@
 
 use super::Adjacency;
 
-/// What searches mark nodes with. A mark of an earlier search counts for none.
+/// The marks that searches put on nodes. A mark of an earlier search counts for none.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     /// The mark of the latest search from its first end; from its second end it is one more.
@@ -18,7 +18,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Room for a search among so many nodes: the mark of its first end.
+    /// Makes room for a search among `nodes` nodes; returns the mark of its first end.
     fn begin(&mut self, nodes: usize) -> u32 {
         if self.marks.len() != nodes || self.latest >= u32::MAX - 3 {
             *self = Marks { latest: 0, marks: vec![0; nodes], parents: vec![0; nodes] };
@@ -53,7 +53,7 @@ struct End<'a> {
 }
 
 impl End<'_> {
-    /// How many edges the next level has.
+    /// Number of edges of the next level.
     fn edges(&self) -> usize {
         let edges = |rows: &Adjacency| -> usize { self.frontier.iter().map(|&node| rows.row(node.into()).len()).sum() };
         self.rows.iter().map(|rows| edges(rows)).sum()

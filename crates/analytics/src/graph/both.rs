@@ -52,7 +52,8 @@ impl Gathered {
 }
 
 impl Graph<'_> {
-    /// The nodes in ranges for [`Graph::scan_both`]: work for so many threads, and each no more than their buffers hold.
+    /// The nodes in ranges for [`Graph::scan_both`]: work for `threads` threads, and each no more than their buffers
+    /// hold.
     pub(crate) fn pieces_of_both(&self, threads: usize) -> Vec<Range<usize>> {
         let streamed = if self.view().is_some() { 0 } else { self.edge_count() / self.buffer_entries() };
         self.rows().pieces(Side::Forward, PIECES_PER_THREAD * threads + streamed as usize)

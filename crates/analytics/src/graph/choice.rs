@@ -1,8 +1,9 @@
-//! Which way a computation reads the graph, by the memory that it may hold, and with how much of it.
+//! The choice of the way in which a computation reads the graph, by the memory that it may hold, and of the amount of
+//! memory for it.
 //!
-//! What each way needs is stated before it runs; `execution` forces one. A way is gone with large buffers where there is
-//! memory, and with smaller ones, fewer threads, or state that is needed in order alone in temporary files, before a
-//! slower way is taken.
+//! The needs of each way are stated before it runs; `execution` forces one. A way is taken with large buffers where
+//! there is memory, and with smaller ones, fewer threads, or state that is accessed only in order in temporary files,
+//! before a slower way is taken.
 
 use model::error::Result;
 use model::store::Direction;
@@ -14,7 +15,7 @@ use crate::rows::Sides;
 use crate::settings::{Settings, shared};
 use crate::streamed;
 
-/// What a run needs of the graph and of memory.
+/// The rows and memory that a run needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// The rows that it asks for.
@@ -27,7 +28,7 @@ pub struct Needs {
     pub executions: &'static [Execution],
 }
 
-/// What a run needs in one way.
+/// Estimated needs of a run in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The way.
@@ -46,7 +47,7 @@ pub struct Estimate {
     pub pace: Pace,
 }
 
-/// What a run holds at its end.
+/// The answer that a run holds at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A row for each node.
@@ -77,14 +78,14 @@ const VALUE_BYTES: u64 = 8;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
 const STREAMED_EDGE_BYTES: u64 = 4;
 
-/// What a run has to hold besides the graph.
+/// Bytes that a run has to hold besides the graph, and the data to estimate them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load<'n> {
-    /// What the algorithm needs.
+    /// The needs of the algorithm.
     pub(crate) needs: &'n Needs,
     /// Bytes of state for each node that must be in memory while the rest lies in temporary files, if it can.
     pub(crate) spilled_bytes: Option<usize>,
-    /// What is held at the end.
+    /// The answer that is held at the end.
     pub(crate) answer: Answer,
     /// The number of nodes that take part, if they were counted: of nodes with one of several labels statistics tell only
     /// the most there may be.
@@ -97,7 +98,7 @@ impl<'n> Load<'n> {
         Load { needs, spilled_bytes: None, answer, nodes: None }
     }
 
-    /// Bytes of state for so many nodes.
+    /// Bytes of state for `nodes` nodes.
     fn state_bytes(&self, nodes: u64, spills: bool) -> u64 {
         let whole = self.needs.node_bytes;
         let of_node = self.spilled_bytes.filter(|_| spills).unwrap_or(whole);
@@ -111,7 +112,7 @@ impl<'n> Load<'n> {
 }
 
 impl Estimate {
-    /// What a run on a selection needs if it goes that way.
+    /// The estimate of a run on a selection in that way.
     pub(crate) fn of(selection: &Selection<'_>, load: &Load<'_>, execution: Execution, pace: Pace) -> Estimate {
         let needs = load.needs;
         let (view, projection) = (selection.view, selection.projection);
@@ -155,7 +156,7 @@ impl Estimate {
         Estimate { execution, nodes, edges, bytes, view_bytes, bytes_per_pass, pace }
     }
 
-    /// What is taken before the run: in windows, it takes the memory of its intervals itself, as much as is free.
+    /// Bytes taken before the run. In windows, the run takes the memory of its intervals itself, as much as is free.
     pub(crate) fn bytes_ahead(&self) -> u64 {
         match self.execution {
             Execution::Memory | Execution::Streaming => self.bytes,

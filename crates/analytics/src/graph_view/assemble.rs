@@ -19,7 +19,7 @@ const BUCKETS_MAX: usize = 256;
 /// Fewest rows worth a bucket of their own.
 const BUCKET_ROWS_MIN: usize = 1 << 10;
 
-/// What was asked for of a graph.
+/// The rows and degrees that were asked for of a graph.
 pub(crate) struct Built {
     pub(crate) forward: Option<Csr>,
     pub(crate) backward: Option<Csr>,

@@ -26,7 +26,7 @@ struct Piece {
     weights: Vec<f64>,
 }
 
-/// Where the rows of a piece go.
+/// The place to which the rows of a piece go.
 struct Place<'a> {
     first_edge: u64,
     ends: &'a mut [u64],
@@ -94,7 +94,7 @@ fn joined(pieces: Vec<Piece>, threads: usize) -> Csr {
     Csr { offsets, neighbors, weights }
 }
 
-/// How often each of so many nodes is named in rows.
+/// Number of times that each of `nodes` nodes is named in rows.
 pub(super) fn count_neighbors(rows: &Csr, nodes: usize, threads: usize) -> Vec<u32> {
     let counts: Vec<AtomicU32> = huge::collect((0..nodes).map(|_| AtomicU32::new(0)));
     map_tasks(threads, even_ranges(rows.neighbors.len(), PIECES_PER_THREAD * threads, 1), |range| {

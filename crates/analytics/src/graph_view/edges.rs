@@ -1,5 +1,5 @@
-//! Where the edges of a view come from, in blocks: the partitions of a store, one stream of all its edges, expansions of all
-//! its nodes, or a list.
+//! The sources of the edges of a view, in blocks: the partitions of a store, one stream of all its edges, expansions of
+//! all its nodes, or a list.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,11 +25,11 @@ pub(crate) type EdgeSink<'a> = dyn FnMut(&[u32], &[u32], &[f64]) -> Result<()> +
 ///
 /// The tasks together give every edge once, each task the same edges in the same order in every run.
 pub(crate) trait EdgeSource: Sync {
-    /// How many tasks there are.
+    /// Number of tasks.
     fn task_count(&self) -> usize;
     /// About how many edges there are.
     fn edge_count(&self) -> u64;
-    /// Whether blocks carry weights.
+    /// True if blocks carry weights.
     fn has_weights(&self) -> bool;
     /// Gives the edges of one task.
     fn scan(&self, task: usize, sink: &mut EdgeSink<'_>) -> Result<()>;
@@ -78,7 +78,7 @@ fn partition_tasks(partitions: usize, node_id_bound: u64, threads: usize) -> Vec
     tasks
 }
 
-/// What both ways of reading a store share.
+/// The data that both ways of reading a store share.
 struct Reader<'a> {
     view: &'a dyn ReadView,
     projection: &'a Projection,
@@ -282,11 +282,11 @@ impl EdgeSource for ExpandedEdges<'_> {
 /// Edges in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeList<'a> {
-    /// Where each edge starts.
+    /// The node at which each edge starts.
     pub sources: &'a [u32],
-    /// Where each edge ends.
+    /// The node at which each edge ends.
     pub targets: &'a [u32],
-    /// What each edge costs; empty for edges without weights.
+    /// The cost of each edge; empty for edges without weights.
     pub weights: &'a [f64],
 }
 

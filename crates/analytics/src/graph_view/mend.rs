@@ -73,7 +73,7 @@ impl GraphView {
 }
 
 impl Csr {
-    /// A copy of so many rows with changes, which are in order.
+    /// A copy of `row_count` rows with changes, which are in order.
     fn mended(&self, changes: &[Change], row_count: usize) -> Result<Csr> {
         let added = changes.iter().filter(|change| change.is_added).count();
         let mut offsets = huge::with_capacity(row_count + 1);
@@ -132,7 +132,7 @@ fn mend_row(old: &[u32], changes: &[Change], neighbors: &mut Vec<u32>) -> Result
     Ok(())
 }
 
-/// Whether the nodes of one numbering keep their numbers in a later one.
+/// True if the nodes of one numbering keep their numbers in a later one.
 pub(crate) fn keeps_numbers(before: &Numbering, after: &Numbering) -> bool {
     match (before, after) {
         (Numbering::Identity(before), Numbering::Identity(after)) => before <= after,

@@ -19,7 +19,7 @@ use crate::settings::shared::{CONCURRENCY, DIRECTION, LABELS, TYPES};
 use crate::settings::table::{Fixed, Required, Setting};
 use crate::settings::{Settings, Table};
 
-/// What can be done with kept computations.
+/// The operations on kept computations.
 #[derive(Clone, Copy)]
 enum Verb {
     Keep,
@@ -173,7 +173,7 @@ fn send_refreshed(name: Arc<str>, refreshed: &Refreshed, millis: Value, sink: &m
 const ROW_BYTES: usize = 16 + 8 + 8;
 
 impl KeptProcedure {
-    /// What a call has to work with, which may take long.
+    /// The resources of a call, which may take long.
     fn means<'m>(&'m self, context: &'m ProcedureContext<'_>, settings: &Settings<'_>) -> Result<Means<'m>> {
         let threads = settings.threads(context.threads)?;
         context.interrupt.become_long(threads);

@@ -1,4 +1,4 @@
-//! Which nodes and edges of a projection came and went between two snapshots.
+//! Nodes and edges of a projection that were added or deleted between two snapshots.
 
 use model::batch::NodeBatch;
 use model::column::Bitmap;
@@ -14,9 +14,9 @@ use crate::projection::Projection;
 pub(crate) struct Nodes {
     /// One more than the largest id there may be.
     pub(crate) bound: usize,
-    /// How many there are.
+    /// Number of nodes.
     pub(crate) count: usize,
-    /// Which there are; `None` if all below the bound.
+    /// The nodes, as bits; `None` if all below the bound are members.
     members: Option<Bitmap>,
 }
 
@@ -62,8 +62,8 @@ impl Nodes {
     }
 }
 
-/// What came and went. Edges run the way in which the projection follows them; with both ways each is listed twice, but a
-/// self-loop once.
+/// Nodes and edges that were added or deleted. Edges run in the direction in which the projection follows them; with
+/// both directions each is listed twice, but a self-loop once.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
     pub(crate) added: Vec<(u32, u32)>,
@@ -73,8 +73,8 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// What happened since `before`; `None` if it is not known. So it is too if a node that was there before began or ceased
-    /// to take part by its labels: its edges are none that came or went.
+    /// The changes since `before`; `None` if they are not known. They are not known either if a node that was there
+    /// before began or ceased to take part by its labels: its edges are none that came or went.
     pub(crate) fn between(
         view: &dyn ReadView,
         before: &Topology,

@@ -162,7 +162,7 @@ impl Components {
     }
 }
 
-/// Whether two nodes are in one component.
+/// The answer to whether two nodes are in one component.
 enum Joined {
     Yes,
     /// No: `part` is the whole component of one of them, the first or the second.

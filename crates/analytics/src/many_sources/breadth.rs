@@ -14,7 +14,7 @@ use crate::graph_view::{Csr, GraphView};
 const WORDS: usize = 4;
 /// Sources of one search.
 pub(crate) const SOURCES: usize = 64 * WORDS;
-/// A frontier with more than one in so many of the edges is searched for, not followed.
+/// Inverse of the share of the edges above which a frontier is searched for, not followed.
 const PULL_SHARE: u64 = 4;
 /// Nodes between two checks for cancellation.
 const CHECK_NODES: usize = 1 << 12;
@@ -23,7 +23,7 @@ const CHECK_NODES: usize = 1 << 12;
 type Bits = [u64; WORDS];
 const NONE: Bits = [0; WORDS];
 
-/// Which sources have come to a node, and which come at the next level; together one cache line.
+/// The sources that have come to a node, and those that come at the next level; together one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Place {

@@ -76,7 +76,7 @@ impl<'a> CheapestPaths<'a> {
         &self.order
     }
 
-    /// What a cheapest path to a node costs; infinite if there is none.
+    /// The cost of a cheapest path to a node; infinite if there is none.
     #[inline]
     pub(crate) fn distance(&self, node: u32) -> f64 {
         self.distances[node as usize]

@@ -8,7 +8,7 @@ use super::cheapest::{self, CheapestPaths};
 use super::{add_up, threads_expected};
 use crate::graph_view::GraphView;
 
-/// What is summed up for each node.
+/// The sums for each node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
     /// The measures of the distances from other nodes, added up.

@@ -15,7 +15,7 @@ use crate::parallel::{map_tasks_with, ranges_of_equal_work, split_mut};
 /// Rows of some communities, to be filled in.
 struct Part<'p> {
     communities: Range<usize>,
-    /// Where its entries begin.
+    /// The offset of its entries.
     first: u64,
     neighbors: &'p mut [u32],
     weights: &'p mut [f64],

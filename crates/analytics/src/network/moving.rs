@@ -22,14 +22,14 @@ const GAIN_MIN: f64 = 1e-12;
 /// Stands for a community without nodes, whichever.
 const EMPTY: u32 = u32::MAX;
 
-/// How nodes are to be moved.
+/// Parameters of the moving of nodes.
 #[derive(Clone, Copy)]
 pub(crate) struct Moving<'a> {
-    /// How much what would be expected counts.
+    /// Resolution: the factor of the expected weight.
     pub(crate) gamma: f64,
     /// Looks at nodes, at most.
     pub(crate) visits_max: usize,
-    /// What the order of nodes is drawn from.
+    /// Seed of the order of nodes.
     pub(crate) seed: u64,
     /// Threads that may be used.
     pub(crate) threads: usize,
@@ -89,11 +89,11 @@ fn one_by_one<S: Sum>(
     Ok(())
 }
 
-/// What a look at a node shows.
+/// The result of a look at a node.
 pub(super) struct Look {
-    /// Where it wants to be, if it gains by moving at all.
+    /// The move by which it gains most, if it gains by moving at all.
     pub(super) wish: Option<Wish>,
-    /// How much more it gains where it is than anywhere else.
+    /// The amount by which its gain where it is exceeds that anywhere else.
     pub(super) slack: f64,
 }
 

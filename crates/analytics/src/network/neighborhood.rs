@@ -5,7 +5,7 @@
 
 use super::Network;
 
-/// What is added up.
+/// The type of the sums.
 pub(crate) trait Sum: Copy + Default + PartialEq + Send + Sync {
     /// The weights of some entries, to be asked by [`Sum::weight`].
     fn weights<'n>(network: &'n Network<'_>, entries: std::ops::Range<usize>) -> &'n [f64];
@@ -111,7 +111,7 @@ impl<S: Sum> Neighborhood<S> {
         }
     }
 
-    /// Makes room for so many more communities, but not for more than there are.
+    /// Makes room for `more` more communities, but not for more than there are.
     #[inline]
     pub(crate) fn reserve(&mut self, more: usize) {
         let needed = (self.count + more).min(self.sums.len()) + 1;

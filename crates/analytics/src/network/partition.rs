@@ -1,4 +1,4 @@
-//! Which community each node is in, and what lies in each community.
+//! The community of each node, and the nodes of each community.
 
 use super::Network;
 
@@ -45,7 +45,7 @@ impl Partition {
         self.totals[community as usize]
     }
 
-    /// How many nodes a community has.
+    /// Number of nodes of a community.
     #[inline]
     pub(crate) fn size(&self, community: u32) -> u32 {
         self.sizes[community as usize]
@@ -120,7 +120,7 @@ impl Partition {
 
 /// The nodes of each community, one community after another.
 pub(crate) struct Members {
-    /// Where those of each community begin, and where the last end.
+    /// The offset of those of each community, and the end of the last ones.
     pub(crate) starts: Vec<u64>,
     /// All nodes.
     pub(crate) nodes: Vec<u32>,
@@ -141,7 +141,7 @@ impl Members {
         Members { starts, nodes }
     }
 
-    /// How many communities there are.
+    /// Number of communities.
     pub(crate) fn count(&self) -> usize {
         self.starts.len() - 1
     }

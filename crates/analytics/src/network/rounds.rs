@@ -33,11 +33,11 @@ const ROUNDS_MAX: usize = 24;
 const HANDS_FIRST: usize = 512;
 /// The hands of each further round.
 const HANDS: usize = 32;
-/// If more than one of so many entries is in rows of nodes that moved, all nodes look again.
+/// Inverse of the share of entries in rows of nodes that moved above which all nodes look again.
 const FEW_MOVED: usize = 4;
 /// Nodes below which a thread more costs more than it does.
 const NODES_PER_THREAD_MIN: usize = 512;
-/// Into so many parts the weight of an edge is divided, on average, to tell what happens around a node.
+/// Number of units into which the weight of an edge is divided, on average, to measure changes around a node.
 const UNITS_PER_EDGE: f64 = 64.0;
 /// More is not told apart.
 const UNITS_MAX: u32 = 1 << 24;
@@ -128,12 +128,12 @@ fn play<S: Sum>(
     Ok(())
 }
 
-/// What has happened around a node since it was looked at, in units of an edge's weight.
+/// The changes around a node since it was looked at, in units of an edge's weight.
 #[derive(Default)]
 struct Watch {
-    /// How much may happen until it could gain by moving.
+    /// The change that suffices for it to gain by moving.
     slack: AtomicU32,
-    /// How much has happened, at most.
+    /// Upper bound of the change that has happened.
     stirred: AtomicU32,
 }
 
@@ -154,7 +154,7 @@ impl Watch {
         }
     }
 
-    /// Whether the node has to be looked at again.
+    /// True if the node has to be looked at again.
     fn is_due(&self) -> bool {
         self.stirred.load(Ordering::Relaxed) >= self.slack.load(Ordering::Relaxed).max(1)
     }

@@ -57,27 +57,28 @@ use crate::parallel::{map_tasks, split_mut};
 /// # Ok::<(), model::Error>(())
 /// ```
 pub trait EdgeProgram: Sync {
-    /// What is kept of a node.
+    /// The state that is kept of a node.
     type State: Plain;
-    /// What gathers at a node in an iteration. What comes of it must not depend on the order of edges, but for rounding.
+    /// The value that gathers at a node in an iteration. The result must not depend on the order of edges, but for
+    /// rounding.
     type Accumulator: Default + Clone + Send;
 
-    /// Whether only edges from nodes that the iteration before changed matter: others are then not processed, and nodes
+    /// True if only edges from nodes that the iteration before changed matter: others are then not processed, and nodes
     /// that none of these edges leads to are not updated.
     const ONLY_CHANGED: bool = false;
-    /// Whether `process_edge` looks at weights; without them, or with a graph that has none, every edge weighs 1.
+    /// True if `process_edge` looks at weights; without them, or with a graph that has none, every edge weighs 1.
     const USES_WEIGHTS: bool = false;
 
     /// The state of a node before the first iteration.
     fn start(&self, node: Node) -> Self::State;
 
-    /// Whether a node counts as changed in the first iteration.
+    /// True if a node counts as changed in the first iteration.
     fn is_new(&self, _node: Node, _state: &Self::State) -> bool {
         true
     }
 
-    /// Whether to go on, asked before each iteration, with how many nodes the one before changed; before the first, how
-    /// many are new.
+    /// True to go on. Asked before each iteration, with the number of nodes that the one before changed; before the
+    /// first, the number of new ones.
     fn should_iterate(&mut self, iteration: u64, changed: u64) -> bool;
 
     /// Carries the state of an edge's source to its target.

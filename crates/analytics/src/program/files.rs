@@ -14,7 +14,7 @@ use super::plain::{Plain, push};
 
 /// Bytes by which a file in memory grows at least.
 const GROWTH_BYTES_MIN: usize = 4 << 10;
-/// What memory is taken for.
+/// The purpose for which memory is taken.
 const WHAT: &str = "a program over the graph";
 
 /// Memory taken from a workspace; given back when dropped.
@@ -42,7 +42,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Where the files of a run lie.
+/// The place of the files of a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
     /// In memory.
@@ -74,7 +74,7 @@ pub(crate) struct Scratch<'a> {
 }
 
 impl Scratch<'_> {
-    /// How many bytes were written.
+    /// Number of bytes that were written.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
@@ -125,7 +125,7 @@ impl Scratch<'_> {
     }
 }
 
-/// What a failure of a temporary file means to the caller.
+/// The error for the caller when a temporary file fails.
 fn failure(verb: &str, cause: &io::Error) -> Error {
     match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -168,7 +168,7 @@ impl<'s, 'a> Writer<'s, 'a> {
 /// Reads a range of a file in order, through a buffer.
 pub(crate) struct Stream<'f, 'a> {
     file: &'f Scratch<'a>,
-    /// What was not yet read into the buffer.
+    /// The range that was not yet read into the buffer.
     range: Range<u64>,
     buffer: Vec<u8>,
     used: usize,

@@ -6,7 +6,7 @@ use std::ops::Range;
 ///
 /// Contract: what `read_from` makes of the bytes that `write_to` wrote is the same value.
 pub trait Plain: Copy + Default + Send + Sync {
-    /// How many bytes it takes.
+    /// Number of bytes that a value takes.
     const BYTES: usize;
 
     /// Writes it over exactly [`Plain::BYTES`] bytes.
@@ -92,7 +92,7 @@ where
     }
 }
 
-/// Where the value of that number lies among others of its kind.
+/// The byte range of the value of that number among others of its kind.
 #[inline]
 pub(crate) fn place<T: Plain>(at: usize) -> Range<usize> {
     at * T::BYTES..(at + 1) * T::BYTES

@@ -19,7 +19,7 @@ use super::files::{Scratch, Stream};
 
 pub(crate) use build::build;
 
-/// How the nodes are cut.
+/// The division of the nodes into intervals and columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Nodes of the graph.
@@ -32,14 +32,14 @@ pub(crate) struct Layout {
     pub(crate) column_nodes_max: usize,
     /// Columns to be had at least, if there are as many pieces, so that threads have something to take.
     pub(crate) columns_min: usize,
-    /// Whether edges are also sent over backwards.
+    /// True if edges are also sent over backwards.
     pub(crate) is_both_ways: bool,
-    /// Whether to count the edges over which each node sends.
+    /// True to count the edges over which each node sends.
     pub(crate) has_degrees: bool,
 }
 
 impl Layout {
-    /// How many intervals there are.
+    /// Number of intervals.
     pub(crate) fn row_count(&self) -> usize {
         self.node_count.div_ceil(1 << self.row_shift)
     }
@@ -50,7 +50,7 @@ impl Layout {
     }
 }
 
-/// Where something begins in the files of a row.
+/// A position in the files of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) run: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Position {
 
 /// The edges in one direction.
 pub(crate) struct EdgeSide<'a> {
-    /// Whether nodes send against the direction of edges.
+    /// True if nodes send against the direction of edges.
     pub(crate) is_reversed: bool,
     /// For each row and receiver in it the receiver and over how many edges it receives: two numbers of 4 bytes.
     pub(crate) runs: Scratch<'a>,
@@ -69,7 +69,7 @@ pub(crate) struct EdgeSide<'a> {
     pub(crate) weights: Option<Scratch<'a>>,
     /// For each node, over how many edges it sends.
     pub(crate) degrees: Option<Scratch<'a>>,
-    /// Where each part of a row begins, row by row, and where the last one ends.
+    /// The beginning of each part of a row, row by row, and the end of the last one.
     starts: Vec<Position>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> EdgeSide<'a> {
 /// The edges of a graph in files.
 pub(crate) struct Shards<'a> {
     pub(crate) layout: Layout,
-    /// Where each column begins, and where the last one ends.
+    /// The beginning of each column, and the end of the last one.
     pub(crate) columns: Vec<u32>,
     /// Forward, and backward if asked for.
     pub(crate) sides: Vec<EdgeSide<'a>>,

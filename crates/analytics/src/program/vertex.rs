@@ -64,39 +64,40 @@ use crate::graph::Graph;
 /// # Ok::<(), model::Error>(())
 /// ```
 pub trait VertexProgram: Sync {
-    /// What is kept of a node.
+    /// The state that is kept of a node.
     type State: Plain;
-    /// What lies on an edge, for each end that sends over it. Without anything sent yet it is the default.
+    /// The value on an edge, for each end that sends over it. Without anything sent yet it is the default.
     type Value: Plain;
-    /// What a node gathers before it is updated.
+    /// The value that a node gathers before it is updated.
     type Gathered: Default;
     /// Figures of a whole iteration, added up over the nodes in about their order.
     type Total: Default + Send + AddAssign;
 
-    /// Whether nodes also send over the edges that lead to them. In an undirected graph every edge leads both ways as it
-    /// is, and this changes nothing.
+    /// True if nodes also send over the edges that lead to them. In an undirected graph every edge leads both ways as
+    /// it is, and this changes nothing.
     const BOTH_WAYS: bool = false;
-    /// Whether a node may be left out of an iteration if no node that it receives from has changed in the one before.
+    /// True if a node may be left out of an iteration if no node that it receives from has changed in the one before.
     const ONLY_CHANGED: bool = false;
-    /// Whether `scatter` looks at weights.
+    /// True if `scatter` looks at weights.
     const USES_WEIGHTS: bool = false;
-    /// Whether `scatter` looks at what it sent before over the same edge.
+    /// True if `scatter` looks at the value that it sent before over the same edge.
     const USES_VALUES: bool = false;
 
     /// The state of a node before the first iteration.
     fn start(&self, node: Node, total: &mut Self::Total) -> Self::State;
 
-    /// Whether a node has something to send in the first iteration. To be written where [`VertexProgram::ONLY_CHANGED`] is
-    /// true and few have: before a node has sent for the first time, the others may receive nothing from it.
+    /// True if a node has something to send in the first iteration. To be written where [`VertexProgram::ONLY_CHANGED`]
+    /// is true and few have: before a node has sent for the first time, the others may receive nothing from it.
     fn is_new(&self, _node: Node, _state: &Self::State) -> bool {
         true
     }
 
-    /// Whether to go on, asked before each iteration: how many nodes the iteration before changed, and its total. For the
-    /// first, numbered 0, that is how many are new, and the total of `start`.
+    /// True to go on. Asked before each iteration, with the number of nodes that the iteration before changed, and its
+    /// total. For the first, numbered 0, that is the number of new nodes, and the total of `start`.
     fn should_iterate(&mut self, iteration: u64, changed: u64, total: &Self::Total) -> bool;
 
-    /// What a node puts onto an edge. It is only kept, not necessarily asked for again, while the node does not change.
+    /// The value that a node puts onto an edge. It is only kept, not necessarily asked for again, while the node does
+    /// not change.
     fn scatter(&self, node: Node, state: &Self::State, edge: Edge, before: Self::Value) -> Self::Value;
 
     /// Adds a value on an edge to what a node has gathered.

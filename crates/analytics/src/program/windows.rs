@@ -252,14 +252,14 @@ impl<'m, 'a, P: VertexProgram> Machine<'m, 'a, P> {
     }
 }
 
-/// What a window that is used up has for its receiver.
+/// The receiver of a window that is used up.
 const NOBODY: u32 = u32::MAX;
 
 /// A part of a row, read by those who receive.
 struct Window<'f, 'a> {
     runs: Stream<'f, 'a>,
     values: Stream<'f, 'a>,
-    /// Who receives next, and over how many edges.
+    /// The next receiver, and the number of edges over which it receives.
     receiver: u32,
     count: u32,
 }

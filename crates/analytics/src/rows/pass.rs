@@ -19,17 +19,17 @@ use model::store::Direction;
 use super::{Rows, Sides};
 use crate::parallel::map_tasks_with;
 
-/// Which edges: a store, by its number in [`model::store::Topology`], and types.
+/// A set of edges: a store, by its number in [`model::store::Topology`], and types.
 type Edges = (u64, Option<Vec<EdgeTypeId>>);
 
-/// Where the passes over some edges are.
+/// The places of the passes over some edges.
 #[derive(Debug, Default)]
 pub(crate) struct Hand {
     /// By source, by target, and both.
     lanes: [Lane; 3],
 }
 
-/// Where the passes in one direction are.
+/// The places of the passes in one direction.
 #[derive(Debug, Default)]
 pub struct Lane {
     passes: AtomicUsize,
@@ -60,7 +60,7 @@ impl Hand {
         }]
     }
 
-    /// How many passes beside the one that asks read the edges in a direction.
+    /// Number of passes beside the one that asks that read the edges in a direction.
     pub(crate) fn others(&self, direction: Direction) -> u8 {
         let passes = |direction| self.lane(direction).passes.load(Ordering::Relaxed);
         (passes(direction) + passes(Direction::Both)).saturating_sub(1).min(u8::MAX.into()) as u8
@@ -68,8 +68,8 @@ impl Hand {
 }
 
 impl Lane {
-    /// Begins a pass of so many tasks on so many threads; gives the task that it begins with: of those that the threads of
-    /// the other one are at the first, so that the same tasks are under way.
+    /// Begins a pass of `tasks` tasks on `threads` threads; gives the task that it begins with: of those that the
+    /// threads of the other pass are at the first, so that the same tasks are under way.
     fn begin(&self, tasks: usize, threads: usize) -> usize {
         if self.passes.fetch_add(1, Ordering::Relaxed) == 0 {
             return 0;

@@ -23,7 +23,7 @@ use super::ground::{Coordinates, Ground, Reach, Row};
 use crate::projection::{Projection, Weight, is_cost};
 use crate::sphere::Point;
 
-/// What a search is asked for.
+/// Parameters of a search.
 pub(crate) struct Problem<'a> {
     pub(crate) view: &'a dyn ReadView,
     pub(crate) projection: &'a Projection,
@@ -35,17 +35,17 @@ pub(crate) struct Problem<'a> {
     pub(crate) expanded_max: u64,
 }
 
-/// What a search found.
+/// The result of a search.
 pub(crate) struct Outcome {
     /// The nodes of a cheapest path and its cost, if there is a path.
     pub(crate) path: Option<(Vec<NodeId>, f64)>,
-    /// How many nodes had their edges followed; a node expanded again counts again.
+    /// Number of nodes whose edges were followed; a node expanded again counts again.
     pub(crate) expanded: u64,
-    /// How many batches of nodes the store was asked to expand.
+    /// Number of batches of nodes that the store was asked to expand.
     pub(crate) batches: u64,
 }
 
-/// What a search knows of a node that it has met.
+/// State of a node that a search has met.
 #[derive(Clone, Copy)]
 struct State {
     /// Cost of the cheapest path found to it; below every cost if it does not take part.
@@ -60,7 +60,7 @@ struct State {
 
 const UNMET: State = State { cost: f64::INFINITY, estimate: 0.0, parent: u32::MAX, stamp: 0 };
 
-/// What is seen of a node before the search comes to it.
+/// State of a node that was seen before the search comes to it.
 #[derive(Clone, Copy)]
 struct Ahead {
     /// Cost of the path on which it was seen; not less than that of the cheapest.
@@ -117,9 +117,9 @@ const ROUND_SHARE: usize = 4;
 const HORIZON_NODES_MAX: usize = 1 << 14;
 /// Nodes that a store far away is told of at a time, at most.
 const ANNOUNCED_MAX: usize = 2048;
-/// What a way is taken to be longer than the straight line, before any was seen; those that the search comes to first, as a
-/// part of those that it sees; the part of the whole way that the first counts as; and how much it must be wrong for the
-/// store to be told.
+/// Length of a path relative to the straight line that is assumed before any was seen; that of those that the search
+/// comes to first, as a part of those that it sees; the part of the whole path that the first counts as; and the
+/// relative error beyond which the store is told.
 const DETOUR: f64 = 1.2;
 const STRAIGHTER: f64 = 0.88;
 const SEEN_SHARE: f64 = 0.25;
@@ -161,14 +161,14 @@ struct Search<'a> {
     cost_per_km: f64,
     /// Costs of nodes that it came to without having their edges, and their distances from the start.
     travelled: (f64, f64),
-    /// What the store was told a kilometre costs.
+    /// The cost of a kilometre that the store was told.
     told_per_km: f64,
-    /// Whether the store follows the course that it is told.
+    /// True if the store follows the course that it is told.
     is_followed: bool,
     target: u32,
     /// The stamp of a node that is met, but not expanded.
     open: u32,
-    /// How far ahead in cost edges are fetched; 0 before the first are.
+    /// The cost ahead for which edges are fetched; 0 before the first are.
     stretch: f64,
     /// The nodes whose edges are being fetched.
     chosen: Vec<u32>,
@@ -179,7 +179,7 @@ struct Search<'a> {
     used: u64,
     expanded: u64,
     batches_before: u64,
-    /// Whether an earlier search left edges on the ground, beyond which this one may come at many places.
+    /// True if an earlier search left edges on the ground, beyond which this one may come at many places.
     is_warm: bool,
 }
 
@@ -330,7 +330,7 @@ impl<'a> Search<'a> {
         State { cost, estimate: self.find_estimate(slot), parent: u32::MAX, stamp: self.open }
     }
 
-    /// What it costs at least from a node to the target.
+    /// Lower bound of the cost from a node to the target.
     fn estimate(&self, slot: u32) -> Result<f64> {
         let estimate = self.find_estimate(slot);
         if estimate.is_nan() { Err(self.no_coordinates(slot)) } else { Ok(estimate) }
@@ -440,8 +440,8 @@ impl<'a> Search<'a> {
         self.ground.costs.get(edge).copied().unwrap_or(1.0)
     }
 
-    /// How many nodes the next batch may hold: no more are ahead of their expansion than a part of those that were expanded,
-    /// or hardly.
+    /// Upper bound of the nodes of the next batch: those ahead of their expansion are no more than a part of those that
+    /// were expanded, or hardly more.
     fn batch_nodes_max(&self) -> usize {
         let share = match (self.reach.is_remote, self.is_followed) {
             (true, true) => AHEAD_SHARE_FOLLOWED,
@@ -453,7 +453,7 @@ impl<'a> Search<'a> {
         (may_be_ahead.saturating_sub(are_ahead) as usize).clamp(self.batch_nodes_least(), BATCH_NODES_MAX)
     }
 
-    /// How many nodes a batch may hold though enough are ahead.
+    /// Number of nodes that a batch may hold even if enough are ahead.
     fn batch_nodes_least(&self) -> usize {
         ((self.used / LEAST_SHARE) as usize).clamp(BATCH_NODES_MIN, BATCH_NODES_MAX)
     }

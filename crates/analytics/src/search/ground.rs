@@ -1,8 +1,8 @@
-//! What searches have read of a graph: nodes numbered as they were met, their edges with what those cost, and where they
-//! lie. Edges are fetched in batches when they are first needed, and serve every search after.
+//! The part of a graph that searches have read: nodes numbered as they were met, their edges with their costs, and
+//! their coordinates. Edges are fetched in batches when they are first needed, and serve every search after.
 //!
-//! Nodes that are near each other are met one soon after the other, so that a search over what is there touches little
-//! memory.
+//! Nodes that are near each other are met one soon after the other, so that a search over edges already fetched touches
+//! little memory.
 //! Cost: 28 bytes a node met (36 more with coordinates) and 12 an edge fetched (4 without costs).
 
 use model::batch::EdgeBatch;
@@ -15,16 +15,16 @@ use super::slots::Slots;
 use crate::projection::{Projection, Weight, append_numbers};
 use crate::sphere::Point;
 
-/// Where the nodes lie, for estimates; and for the cost of edges, if there is no weight.
+/// The coordinates of the nodes, for estimates; and for the cost of edges, if there is no weight.
 #[derive(Clone, Copy)]
 pub(crate) struct Coordinates<'a> {
     pub(crate) latitude: (&'a str, PropertyKeyId),
     pub(crate) longitude: (&'a str, PropertyKeyId),
-    /// What a kilometre costs at least.
+    /// Lower bound of the cost of a kilometre.
     pub(crate) cost_per_km: f64,
 }
 
-/// What of a graph is read, and how it is asked for.
+/// The part of a graph that is read, and the way in which it is asked for.
 pub(crate) struct Reach<'a> {
     pub(crate) view: &'a dyn ReadView,
     pub(crate) projection: Projection,
@@ -103,14 +103,14 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// What is known of a node that was met.
+/// State of a node that was met.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Row {
     pub(crate) first_edge: u32,
     pub(crate) edge_count: u32,
     /// The search that fetched its edges; 0 before one did.
     pub(crate) fetched_by: u32,
-    /// Whether the node lacks the labels that were asked for.
+    /// True if the node lacks the labels that were asked for.
     pub(crate) is_out: bool,
 }
 
@@ -121,16 +121,16 @@ pub(crate) struct Ground {
     pub(crate) rows: Vec<Row>,
     /// The slots at the other ends of edges.
     pub(crate) neighbors: Vec<u32>,
-    /// What edges cost, NaN where that cannot be told; empty where each costs 1.
+    /// The costs of edges, NaN where a cost cannot be told; empty where each costs 1.
     pub(crate) costs: Vec<f64>,
-    /// Where nodes lie; empty without coordinates.
+    /// The coordinates of nodes; empty without coordinates.
     pub(crate) points: Vec<Point>,
     buffer: EdgeBatch,
     /// When the oldest of what it holds was read from the source.
     pub(crate) oldest_ns: u64,
     /// The present search, from 1.
     pub(crate) search: u32,
-    /// How many batches of nodes the store was asked to expand.
+    /// Number of batches of nodes that the store was asked to expand.
     pub(crate) batches: u64,
 }
 

@@ -59,7 +59,7 @@ impl<'a> Nearby<'a> {
         self.ground.node(slot)
     }
 
-    /// How many batches of nodes the store was asked to expand.
+    /// Number of batches of nodes that the store was asked to expand.
     pub(crate) fn batches(&self) -> u64 {
         self.ground.batches
     }
@@ -76,7 +76,7 @@ impl<'a> Nearby<'a> {
         edges.filter(|(neighbor, _)| !rows[*neighbor as usize].is_out)
     }
 
-    /// What the cheapest edge from a node to another costs.
+    /// The cost of the cheapest edge from a node to another.
     pub(crate) fn cheapest(&self, from: u32, to: u32) -> f64 {
         let costs = self.edges(from).filter(|(neighbor, _)| *neighbor == to).map(|(_, cost)| cost);
         costs.fold(f64::INFINITY, f64::min)
@@ -90,7 +90,7 @@ pub(crate) struct Front {
     /// Entries in order of cost and estimate, whose bits sort as the numbers do since none is negative.
     queue: BinaryHeap<(Reverse<u64>, u32)>,
     round: u32,
-    /// How many nodes had their edges followed, in all searches.
+    /// Number of nodes whose edges were followed, in all searches.
     pub(crate) expanded: u64,
 }
 
@@ -98,9 +98,9 @@ pub(crate) struct Front {
 pub(crate) struct Met {
     pub(crate) slot: u32,
     pub(crate) node: NodeId,
-    /// What it costs to come to it that way.
+    /// The cost of that path to it.
     pub(crate) cost: f64,
-    /// What the cheapest path found so far costs; infinite if there is none.
+    /// The cost of the cheapest path found so far; infinite if there is none.
     pub(crate) known: f64,
 }
 
@@ -139,7 +139,7 @@ impl Front {
         self.queue.push((Reverse((cost + estimate).to_bits()), slot));
     }
 
-    /// What the cheapest path found to a node costs; infinite before one is.
+    /// The cost of the cheapest path found to a node; infinite before one is.
     #[inline]
     pub(crate) fn cost(&self, slot: u32) -> f64 {
         self.state(slot).cost

@@ -20,7 +20,7 @@ use crate::projection::{Projection, Weight};
 /// One choice of edges over the nodes of one path.
 struct Choice {
     cost: f64,
-    /// Which path.
+    /// Number of the path.
     path: usize,
     /// For each step which of its edges.
     edges: Vec<u32>,
@@ -89,7 +89,7 @@ pub(crate) fn cheapest(
     Ok(found)
 }
 
-/// What a choice costs, added up from its start on as searches do.
+/// The cost of a choice, added up from its start on as searches do.
 fn cost_of(steps: &[Vec<(f64, EdgeValue)>], edges: &[u32]) -> f64 {
     steps.iter().zip(edges).fold(0.0, |cost, (step, &at)| cost + step[at as usize].0)
 }

@@ -7,7 +7,7 @@ use model::{Map, Set};
 /// Above this bound of ids an array over all of them is not worth its address space.
 const DENSE_IDS_MAX: u64 = 1 << 30;
 
-/// Whether arrays indexed by node id may be used. They are zeroed by the operating system page by page, as they are
+/// True if arrays indexed by node id may be used. They are zeroed by the operating system page by page, as they are
 /// touched, so that a search that meets few nodes pays for few.
 fn may_index(view: &dyn ReadView) -> bool {
     view.capabilities().dense_node_ids && view.node_id_bound() <= DENSE_IDS_MAX
@@ -64,7 +64,7 @@ impl Slots {
         slots.extend(nodes.iter().map(|&node| self.slot(node)));
     }
 
-    /// Bytes that it holds, about.
+    /// Approximate bytes that it holds.
     pub(crate) fn byte_count(&self) -> usize {
         let numbers = match &self.numbers {
             // All of it, though pages of which nothing was touched take no memory.
@@ -94,7 +94,7 @@ impl Slots {
         &self.nodes[start..]
     }
 
-    /// How many nodes have been met.
+    /// Number of nodes that have been met.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

@@ -31,7 +31,7 @@ pub trait Kind: Copy + Debug + Sync + 'static {
     fn read(self, given: &Given<'_, '_>) -> Result<Self::Value>;
 }
 
-/// A text.
+/// A string.
 #[derive(Clone, Copy, Debug)]
 pub struct Text;
 

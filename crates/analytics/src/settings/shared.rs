@@ -28,7 +28,7 @@ pub(crate) static EXECUTION: Setting<Text, Fixed<&str>> = Setting::new(
     "Execution mode: `'memory'`, `'streaming'` or `'windows'`, where the algorithm supports it. `'auto'` selects the \
      fastest mode that the free memory permits.",
 );
-/// What algorithms over a whole selection share.
+/// The settings that algorithms over a whole selection share.
 pub(crate) const WHOLE: Table = &[&LABELS, &TYPES, &CONCURRENCY, &EXECUTION];
 
 const fn direction(default: Direction) -> Setting<OneOf<Direction>, Fixed<Direction>> {
@@ -95,7 +95,7 @@ pub(crate) static MAX_EXPANDED: Setting<Integer, Unset> = Setting::new(
     Unset("no limit"),
     "Number of nodes whose relationships may be read. A search that needs more is an error.",
 );
-/// What searches over a part of the graph share.
+/// The settings that searches over a part of the graph share.
 pub(crate) const SEARCH: Table = &[&LABELS, &TYPES, &DIRECTION, &CONCURRENCY];
 /// The ends of a search between two nodes.
 pub(crate) const ENDS: Table = &[&SOURCE_NODE, &TARGET_NODE];

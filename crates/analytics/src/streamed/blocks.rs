@@ -8,7 +8,7 @@ use super::numbered::NumberedRuns;
 use super::resident::Added;
 use crate::rows::{RowBlock, RowSink};
 
-/// So many empty rows in one stretch are put into a block rather than begin another.
+/// Upper bound of the empty rows in one stretch that are put into a block rather than begin another.
 const GAP_ROWS_MAX: u32 = 24;
 /// Empty rows in one block.
 const EMPTY_ROWS: usize = 4_096;
@@ -70,7 +70,7 @@ impl<'s, 'k> Pieces<'s, 'k> {
     }
 }
 
-/// Whether rows without edges are handed on.
+/// The treatment of rows without edges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EmptyRows {
     Pass,

@@ -10,7 +10,7 @@ use model::error::Result;
 use super::numbered::NumberedRuns;
 use crate::rows::{RowBlock, RowSink};
 
-/// A window of so many times the edges that it should have is read anew with fewer nodes.
+/// Factor of the intended number of edges beyond which a window is read anew with fewer nodes.
 pub(super) const WINDOW_EXCESS: usize = 4;
 /// Nodes of a window, at most.
 pub(super) const WINDOW_ROWS_MAX: usize = 1 << 18;

@@ -35,7 +35,7 @@ impl<'a> NumberedRuns<'a> {
     }
 }
 
-/// Which edges from a node to itself are handed on.
+/// The treatment of edges from a node to itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SelfLoops {
     /// All.

@@ -30,14 +30,14 @@ use crate::rows::{RowSink, Rows, Side};
 const PART_EDGES_MAX: u64 = 1 << 22;
 /// Edges of a part, at least about.
 const PART_EDGES_MIN: u64 = 1 << 14;
-/// Parts for each thread, about.
+/// Approximate number of parts for each thread.
 const PARTS_PER_THREAD: u64 = 16;
 
 /// Edges of a partition that is read once and kept, at most.
 const RESIDENT_EDGES_MAX: u64 = 1 << 16;
 /// Edges kept of all such partitions, at most.
 const RESIDENT_EDGES_TOTAL: u64 = 1 << 20;
-/// Of all edges, one in so many at most is in a partition that is kept.
+/// Inverse of the largest share of all edges that a kept partition may have.
 const RESIDENT_SHARE: u64 = 16;
 
 /// A partition that holds edges of the selection.
@@ -200,7 +200,7 @@ impl<'a> PartitionedRows<'a> {
         Ok(())
     }
 
-    /// How edges from a node to itself are read in a direction: in undirected rows they come once.
+    /// The treatment of edges from a node to itself when reading in a direction: in undirected rows they come once.
     fn self_loops(&self, direction: Direction) -> SelfLoops {
         let is_second = self.source.selection.projection.direction == Direction::Both && direction == Direction::In;
         if is_second { SelfLoops::Drop } else { SelfLoops::Keep }

@@ -60,7 +60,7 @@ impl ResidentRuns {
         NumberedRuns { nodes: &self.nodes, ends: &self.ends, neighbors: &self.neighbors, weights: &self.weights }
     }
 
-    /// Which runs are those of some nodes.
+    /// The range of the runs of some nodes.
     pub(super) fn of(&self, nodes: Range<u32>) -> Range<usize> {
         let before = |end: u32| self.nodes.partition_point(|&node| node < end);
         before(nodes.start)..before(nodes.end)

@@ -1,8 +1,8 @@
-//! What searches have read, kept for the next search of the same kind.
+//! Data that searches have read, kept for the next search of the same kind.
 //!
-//! A search takes what is kept out, so that it is its own as long as it runs, and puts it back when it is done; searches
-//! that run at the same time have one each. What came from a source that may be read again only after some time is dropped
-//! when it is older than a view allows.
+//! A search takes the kept data out, so that it is its own as long as it runs, and puts it back when it is done;
+//! searches that run at the same time have one each. Data of a source that may be read again only after some time is
+//! dropped when it is older than a view allows.
 
 use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use model::memory::{Consumer, Reservation};
@@ -12,13 +12,13 @@ use super::ViewCache;
 use crate::search::best_first::{Grounds, Scratch};
 use crate::search::ground::{Ground, Reach};
 
-/// What a ground is of.
+/// The selection that a ground is of.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     labels: Option<Vec<LabelId>>,
     types: Option<Vec<EdgeTypeId>>,
     direction: Direction,
-    /// Whether there are weights; the property, and what stands for a missing one.
+    /// The property of the weights, and the value for a missing one; `None` without weights.
     weight: Option<(Option<PropertyKeyId>, Option<u64>)>,
     /// Latitude and longitude.
     map: Option<(PropertyKeyId, PropertyKeyId)>,
@@ -86,7 +86,8 @@ impl Grounds for ViewCache {
 }
 
 impl ViewCache {
-    /// Drops grounds, those that were not used for longest first, until so many bytes are free; says how many were.
+    /// Drops grounds, those that were not used for longest first, until `bytes` bytes are free; returns the number of
+    /// bytes freed.
     pub(super) fn give_back_grounds(&self, bytes: usize) -> usize {
         let mut given = 0;
         let mut dropped = Vec::new();

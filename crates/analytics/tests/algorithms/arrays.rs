@@ -12,7 +12,7 @@ use crate::call::{by_number, call, number};
 use crate::generated::{DIRECTIONS, assert_close, graphs, naive, numbers, turned};
 use crate::naive::NaiveGraph;
 
-/// What serves an array graph to the calls of these tests.
+/// A store that serves an array graph to the calls of these tests.
 struct Arrays(Arc<ArrayGraph>);
 
 impl GraphStore for Arrays {

@@ -106,7 +106,7 @@ pub(crate) fn by_number(rows: &[Vec<Value>], ids: &[NodeId]) -> Vec<Value> {
     ids.iter().map(|id| values.get(&Value::Node(*id)).cloned().unwrap_or_default()).collect()
 }
 
-/// What a property of each node holds, by number.
+/// Values of a property of each node, by number.
 pub(crate) fn property(store: &dyn GraphStore, ids: &[NodeId], name: &str) -> Vec<Value> {
     let view = store.read().expect("a store in memory can be read");
     let key = view.schema().property_key(name).unwrap_or_else(|| panic!("no property is called {name}"));

@@ -186,7 +186,7 @@ fn paths_that_are_too_many_are_refused() {
     }
 }
 
-/// What networkx 3.6 gives: a triangle with a tail.
+/// Scores that networkx 3.6 gives: a triangle with a tail.
 #[test]
 fn a_small_graph_has_known_scores() {
     let store = ReferenceStore::new();

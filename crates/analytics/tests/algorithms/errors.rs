@@ -1,4 +1,4 @@
-//! What the algorithms refuse, and in which words.
+//! Calls that the algorithms refuse, and the words of the errors.
 
 use model::{Column, ErrorCode, Interrupt, Value};
 use testing::ReferenceStore;

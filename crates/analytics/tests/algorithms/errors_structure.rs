@@ -1,4 +1,5 @@
-//! What communities, trees, orders and searches for several paths refuse, and in which words; nothing is written.
+//! Calls that communities, trees, orders and searches for several paths refuse, and the words of the errors; nothing is
+//! written.
 
 use model::{Column, ErrorCode, GraphStore, Interrupt, Value};
 use testing::ReferenceStore;

@@ -101,7 +101,7 @@ fn expected(path: &PathBuf, graph: &Named) -> Vec<f64> {
 /// The ways in which each kernel runs.
 const EXECUTIONS: [&str; 3] = ["memory", "streaming", "windows"];
 
-/// What a procedure finds, the same in every way of running.
+/// The result of a procedure, the same in every way of running.
 fn found(graph: &Named, procedure: &str, settings: &[(&str, Value)]) -> Vec<f64> {
     let in_way = |execution: &str| -> Vec<f64> {
         let settings = [settings, &[("execution", Value::string(execution))]].concat();

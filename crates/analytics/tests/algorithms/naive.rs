@@ -21,7 +21,7 @@ impl NaiveGraph {
         NaiveGraph { node_count: self.node_count, edges: self.edges.iter().copied().chain(turned).collect() }
     }
 
-    /// PageRank as LDBC Graphalytics defines it, so many iterations.
+    /// PageRank as LDBC Graphalytics defines it, with `iterations` iterations.
     pub(crate) fn pagerank(&self, damping_factor: f64, iterations: usize) -> Vec<f64> {
         let count = self.node_count as f64;
         let mut degrees = vec![0_usize; self.node_count];

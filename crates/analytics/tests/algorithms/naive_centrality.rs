@@ -25,7 +25,7 @@ impl NaiveGraph {
         strengths
     }
 
-    /// PageRank that returns to some nodes, or without any to all, so many iterations.
+    /// PageRank that returns to some nodes, or without any to all, with `iterations` iterations.
     pub(crate) fn personalized_pagerank(&self, damping_factor: f64, iterations: usize, sources: &[usize]) -> Vec<f64> {
         let all: Vec<usize> = (0..self.node_count).collect();
         let sources = if sources.is_empty() { &all[..] } else { sources };
@@ -45,7 +45,7 @@ impl NaiveGraph {
         scores
     }
 
-    /// ArticleRank, so many iterations from 1.
+    /// ArticleRank, with `iterations` iterations from 1.
     pub(crate) fn article_rank(&self, damping_factor: f64, iterations: usize, sources: &[usize]) -> Vec<f64> {
         let strengths = self.strengths();
         let mean = strengths.iter().sum::<f64>() / self.node_count as f64;
@@ -62,7 +62,7 @@ impl NaiveGraph {
         scores
     }
 
-    /// Eigenvector centrality, so many iterations.
+    /// Eigenvector centrality, with `iterations` iterations.
     pub(crate) fn eigenvector(&self, iterations: usize, sources: &[usize]) -> Vec<f64> {
         let start = (0..self.node_count).map(|n| f64::from(u8::from(sources.is_empty() || sources.contains(&n))));
         let mut scores = scaled(start.collect());
@@ -74,7 +74,7 @@ impl NaiveGraph {
         scores
     }
 
-    /// Authorities and hubs after so many iterations.
+    /// Authorities and hubs after `iterations` iterations.
     pub(crate) fn hits(&self, iterations: usize) -> (Vec<f64>, Vec<f64>) {
         let (mut authorities, mut hubs) = (vec![0.0; self.node_count], vec![1.0; self.node_count]);
         for _ in 0..iterations {

@@ -28,8 +28,8 @@ impl NaiveGraph {
         (0..self.node_count).map(|a| (0..=a).find(|&b| both(a, b)).expect("a node reaches itself")).collect()
     }
 
-    /// What the edges of least weight weigh that join what edges join: the lightest edge that joins two groups, again
-    /// and again.
+    /// Total weight of the edges of least weight that join what edges join: the lightest edge that joins two groups,
+    /// again and again.
     pub(crate) fn spanning_weight(&self) -> f64 {
         let mut groups: Vec<usize> = (0..self.node_count).collect();
         let mut total = 0.0;
@@ -42,7 +42,7 @@ impl NaiveGraph {
         }
     }
 
-    /// What the longest path to each node weighs, in a graph without cycles, by relaxing all edges until nothing changes.
+    /// Weight of the longest path to each node, in a graph without cycles, by relaxing all edges until nothing changes.
     pub(crate) fn longest(&self) -> Vec<f64> {
         let mut costs = vec![0.0_f64; self.node_count];
         loop {

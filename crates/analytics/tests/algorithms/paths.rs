@@ -10,7 +10,7 @@ use testing::graphs::{EdgeGroup, GraphData, NodeGroup};
 use crate::call::{call, number};
 use crate::generated::{DIRECTIONS, check_path, on_all_graphs, turned, view_of, weighted};
 
-/// What a search between two nodes is asked for, with or without weights.
+/// Parameters of a search between two nodes, with or without weights.
 fn config(store: &ReferenceStore, ends: [NodeId; 2], is_weighted: bool) -> dijkstra::Config {
     let key = store.read().expect("a store in memory can be read").schema().property_key("weight");
     let weight = is_weighted.then(|| Weight { key, name: "weight".into(), default: None });

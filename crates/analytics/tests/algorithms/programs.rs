@@ -109,7 +109,7 @@ fn states_do_not_depend_on_memory_or_threads() {
     }
 }
 
-/// What cheapest paths from a node cost.
+/// The costs of cheapest paths from a node.
 struct Cheapest {
     source: u32,
 }

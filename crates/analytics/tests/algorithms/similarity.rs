@@ -43,7 +43,7 @@ fn similarity(metric: &str, a: &BTreeMap<usize, f64>, b: &BTreeMap<usize, f64>) 
     }
 }
 
-/// What the rows of each node may be: other nodes with how alike they are.
+/// The rows that each node may have: other nodes with their similarity.
 fn candidates(
     sets: &[BTreeMap<usize, f64>],
     metric: &str,

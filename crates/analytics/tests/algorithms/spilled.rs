@@ -1,4 +1,4 @@
-//! What lies in temporary files while edges are streamed changes no answer, and is chosen where there is little memory.
+//! State in temporary files while edges are streamed changes no answer, and is chosen where there is little memory.
 
 use analytics::algorithms::{cdlp, pagerank};
 use analytics::{Algorithm, Execution, Graph, Pace, Projection, Run, Selection};

@@ -1,4 +1,4 @@
-//! What runs over streamed rows gives what runs in memory.
+//! Runs over streamed rows give the same results as runs in memory.
 
 use model::{NodeId, Value};
 use testing::ReferenceStore;

@@ -1,4 +1,4 @@
-//! What holds a graph together, on all generated graphs: components, cut points, orders and trees.
+//! The structure that holds a graph together, on all generated graphs: components, cut points, orders and trees.
 
 use std::sync::Arc;
 

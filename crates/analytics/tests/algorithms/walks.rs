@@ -75,7 +75,7 @@ fn walks_follow_edges_and_their_seed() {
     });
 }
 
-/// How often walks of three nodes from a source go each way.
+/// Frequency of each walk of three nodes from a source.
 fn frequencies(
     store: &ReferenceStore,
     ids: &[NodeId],

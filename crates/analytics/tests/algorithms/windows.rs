@@ -1,4 +1,4 @@
-//! What runs in windows gives what runs in memory, within the memory it may hold, and leaves nothing behind.
+//! Runs in windows give the same results as runs in memory, within the memory they may hold, and leave nothing behind.
 
 use model::{ErrorCode, Interrupt, NodeId, Result, Value};
 use testing::ReferenceStore;
@@ -11,7 +11,7 @@ use crate::workspace::Limited;
 
 /// As much as any of these graphs needs.
 const PLENTY: usize = 1 << 30;
-/// What an estimate says that intervals and windows take at least.
+/// Least bytes that an estimate states for intervals and windows.
 const WINDOW_BYTES: usize = 16 << 20;
 /// Buffers of a thread, where there is memory and where there is little.
 const BUFFER_BYTES: usize = 8 << 20;
@@ -80,7 +80,7 @@ fn windows_give_what_memory_gives() {
     });
 }
 
-/// The memory in which a call has so many bytes for its intervals and windows, and the least buffers for each thread.
+/// The memory in which a call has `bytes` bytes for its intervals and windows, and the least buffers for each thread.
 fn memory_with(store: &ReferenceStore, name: &str, settings: &[(&str, Value)], threads: usize, bytes: usize) -> usize {
     let rows = call(store, &format!("{name}.estimate"), &in_windows(settings), threads).expect("it can be estimated");
     number(&rows[0][2]) as usize - WINDOW_BYTES - threads * (BUFFER_BYTES - BUFFER_BYTES_MIN) + bytes

@@ -8,7 +8,7 @@ use model::platform::TemporaryFile;
 use model::procedure::Workspace;
 use model::{Interrupt, Result};
 
-/// So many bytes of memory and of disk.
+/// A workspace with limited bytes of memory and of disk.
 pub(crate) struct Limited {
     memory: usize,
     disk: usize,
@@ -33,7 +33,7 @@ impl Limited {
         Limited { memory, disk, used: 0.into(), peak: 0.into(), files: Arc::default(), cancel: None, promised: 0 }
     }
 
-    /// Tells of so many bytes more than there are.
+    /// Reports `bytes` bytes more than there are.
     pub(crate) fn promising(mut self, bytes: usize) -> Limited {
         self.promised = bytes;
         self

@@ -1,4 +1,4 @@
-//! How much the shortest paths from one source depend on each node, added to the scores.
+//! Adds to the scores the dependency of the shortest paths from one source on each node.
 //!
 //! Nodes are met in order of their distance, paths counted on the way; then in the opposite order each node takes from
 //! the nodes behind it: δ(v) = Σ σ(v)/σ(w) · (1 + δ(w)) over edges v→w on shortest paths.
@@ -13,14 +13,14 @@ const UNREACHED: u32 = u32::MAX;
 /// Nodes between two checks for cancellation.
 const CHECK_NODES: usize = 1 << 10;
 
-/// What is known of a node while paths from one source are looked at.
+/// State of a node while paths from one source are counted.
 #[derive(Clone, Copy)]
 struct Known {
-    /// How many shortest paths lead to it.
+    /// Number of shortest paths that lead to it.
     paths: f64,
     /// (1 + δ)/σ: what an edge to it is worth to a path that leads to the edge.
     worth: f64,
-    /// How many edges such a path has; not kept with weights.
+    /// Number of edges of such a path; not kept with weights.
     distance: u32,
 }
 

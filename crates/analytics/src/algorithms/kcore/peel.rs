@@ -62,7 +62,7 @@ impl Neighbors {
     }
 }
 
-/// What threads tell each other of a level.
+/// Counts of one level, shared by the threads.
 #[derive(Default)]
 struct Level {
     /// Nodes that have no more neighbors than the level.
@@ -130,7 +130,7 @@ pub(super) fn run(graph: &Graph<'_>, threads: usize, interrupt: &Interrupt) -> R
 }
 
 impl Peel<'_> {
-    /// What one thread does, for its own nodes.
+    /// Runs the part of one thread, for its own nodes.
     fn work(&self, part: Range<usize>) {
         let mut left: Vec<u32> = (part.start as u32..part.end as u32).collect();
         let mut stack = Vec::new();

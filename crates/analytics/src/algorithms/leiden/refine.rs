@@ -1,7 +1,7 @@
 //! Communities are refined: put together again from single nodes by what is well connected.
 //!
-//! What happens in one community depends on nothing outside of it, so that each has random numbers of its own and threads
-//! refine different ones at once.
+//! The refinement of one community depends on nothing outside of it, so that each has random numbers of its own and
+//! threads refine different ones at once.
 
 use std::ops::Range;
 
@@ -21,14 +21,14 @@ const EXPONENT_MIN: f64 = -746.0;
 /// Pieces for each thread.
 const PIECES_PER_THREAD: usize = 16;
 
-/// How communities are to be refined.
+/// Parameters of the refinement.
 #[derive(Clone, Copy)]
 pub(super) struct Refining<'a> {
-    /// How much what would be expected counts.
+    /// Resolution: the factor of the expected weight.
     pub(super) gamma: f64,
-    /// How much chance there is.
+    /// Degree of randomness.
     pub(super) theta: f64,
-    /// What chance is drawn from.
+    /// Seed of the random numbers.
     pub(super) seed: u64,
     /// Threads that may be used.
     pub(super) threads: usize,
@@ -104,7 +104,7 @@ fn number(members: &Members, named_by: &[u32]) -> (Vec<u32>, usize) {
     (refined, count as usize)
 }
 
-/// What all communities are refined on.
+/// The data that the refinement of all communities shares.
 struct Ground<'a> {
     network: &'a Network<'a>,
     partition: &'a Partition,
@@ -115,7 +115,7 @@ struct Ground<'a> {
     refining: &'a Refining<'a>,
 }
 
-/// What one community is refined with: its nodes are known by their places in it.
+/// The working memory for the refinement of one community: its nodes are known by their places in it.
 struct State<S> {
     /// For each node the one that its refined community is named by; behind the last, one that stands for all others.
     refined: Vec<u32>,
@@ -123,7 +123,7 @@ struct State<S> {
     totals: Vec<f64>,
     /// The weight of its edges to the rest of the community.
     outside: Vec<f64>,
-    /// How many nodes it has.
+    /// Number of its nodes.
     sizes: Vec<u32>,
     order: Vec<u32>,
     near: Neighborhood<S>,

@@ -15,7 +15,7 @@ use crate::graph::{Graph, Side};
 use crate::graph_view::GraphView;
 use crate::pull::{Pull, forward_strengths, total};
 
-/// Which formula.
+/// The formula of the score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formula {
     /// PageRank: scores sum to 1.
@@ -27,7 +27,7 @@ pub enum Formula {
 /// Bytes of state for each node.
 pub(crate) const NODE_BYTES: usize = 5 * size_of::<f64>();
 
-/// Where a walker goes who follows no edge: with that weight to each node.
+/// The weight with which a walker who follows no edge goes to each node.
 struct Teleport {
     /// The weight of every node, if `weights` is empty.
     even: f64,

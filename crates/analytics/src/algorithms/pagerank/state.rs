@@ -1,5 +1,5 @@
-//! What PageRank keeps of the nodes: what each gives to each of its neighbors, which edges ask for at random places, and
-//! what is needed in order alone, degrees and what they will give next, which may lie in temporary files.
+//! State that PageRank keeps of the nodes: the share that each gives to its neighbors, which edges ask for at random
+//! places, and the state that is accessed only in order, degrees and the next shares, which may lie in temporary files.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(super) struct State<'a, S> {
     rest: Rest<'a, S>,
 }
 
-/// What is needed in order alone.
+/// State that is accessed only in order.
 enum Rest<'a, S> {
     Held { degrees: Vec<u32>, next: Vec<S> },
     Spilled { degrees: Pieces<'a>, workspace: &'a dyn Workspace },
@@ -31,7 +31,7 @@ enum Rest<'a, S> {
 pub(super) struct Piece<'p, S> {
     pub(super) rows: Range<usize>,
     pub(super) degrees: &'p [u32],
-    /// What they give next, to be filled in.
+    /// Their next shares, to be filled in.
     pub(super) next: &'p mut [S],
 }
 

@@ -42,7 +42,7 @@ impl Share for f64 {
 /// Figures of an iteration.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
-    /// What nodes without edges hold.
+    /// Sum of the scores of nodes without edges.
     dangling: f64,
     /// By how much scores changed.
     change: f64,
@@ -58,7 +58,7 @@ impl AddAssign for Sums {
 struct Ranking<'c, S> {
     config: &'c Config,
     node_count: f64,
-    /// What every node receives in any case.
+    /// The score that every node receives in any case.
     base: f64,
     found: PageRank,
     shares: PhantomData<fn() -> S>,

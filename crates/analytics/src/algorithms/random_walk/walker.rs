@@ -24,7 +24,7 @@ pub(super) struct Walker<'a> {
     second_order: Option<SecondOrder>,
 }
 
-/// What steps need that depend on the node before.
+/// The data for steps that depend on the node before.
 struct SecondOrder {
     /// The rows, each in ascending order.
     sorted: Vec<u32>,
@@ -33,7 +33,7 @@ struct SecondOrder {
     most: f64,
 }
 
-/// Whether the node before makes no difference.
+/// True if the node before makes no difference.
 pub(super) fn is_first_order(config: &Config) -> bool {
     config.return_factor == 1.0 && config.in_out_factor == 1.0
 }

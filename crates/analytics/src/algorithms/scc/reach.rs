@@ -1,5 +1,5 @@
-//! Which nodes a node reaches: a search from it that follows a small frontier and, when the frontier is large, lets
-//! the nodes not yet reached look for a reached neighbor instead.
+//! The set of nodes that a node reaches: a search from it that follows a small frontier and, when the frontier is
+//! large, lets the nodes not yet reached look for a reached neighbor instead.
 //!
 //! Since only the set matters and not the distance, a node may be reached over one that was reached in the same step.
 
@@ -39,7 +39,7 @@ impl Reached {
     }
 }
 
-/// What a search runs with.
+/// The surroundings of a search.
 pub(super) struct Search<'a> {
     pub(super) threads: usize,
     pub(super) interrupt: &'a Interrupt,

@@ -22,7 +22,7 @@ pub(super) const HELD_EDGES_PER_NODE: usize = 2;
 /// Edges that are held in any case.
 const HELD_EDGES_MIN: usize = 1 << 16;
 
-/// How many edges may be held at the end.
+/// Upper bound of the edges held at the end.
 pub(super) fn edges_held_max(node_count: usize) -> usize {
     (HELD_EDGES_PER_NODE * node_count).max(HELD_EDGES_MIN)
 }

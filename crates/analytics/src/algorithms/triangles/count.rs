@@ -25,7 +25,7 @@ const HUB_DEGREE_MIN: u32 = 32;
 /// Pieces for each thread.
 const PIECES_PER_THREAD: usize = 64;
 
-/// What was counted, by rank.
+/// Counts by rank.
 pub(super) struct Counted {
     /// For each rank, in how many triangles it is, each counted once for every direction of the edge opposite.
     pub(super) closed: Vec<u64>,
@@ -68,13 +68,13 @@ impl Matrix {
     }
 }
 
-/// Bytes of the matrices for a graph of so many nodes, at most.
+/// Upper bound of the bytes of the matrices for a graph of `nodes` nodes.
 pub(super) fn matrix_bytes(nodes: usize, is_directed: bool) -> usize {
     let hubs = nodes.min(HUBS_MAX);
     hubs * hubs.div_ceil(8) * (1 + usize::from(is_directed))
 }
 
-/// How many bits two sets of words share; the first is given as its words that are not empty.
+/// Number of bits that two sets of words share; the first is given as its words that are not empty.
 #[inline(always)]
 fn common(row: &[u64], places: &[u32], masks: &[u64]) -> u64 {
     let mut count = 0;
@@ -110,20 +110,20 @@ pub(super) fn count(ranked: &Ranked, threads: usize, interrupt: &Interrupt) -> R
     Ok(Counted { closed, degrees })
 }
 
-/// What all threads read.
+/// The data that all threads read.
 struct Counter<'a> {
     ranked: &'a Ranked,
     all: Matrix,
     mutual: Option<Matrix>,
 }
 
-/// What a thread counts into.
+/// The counts of one thread.
 struct Worker<'a> {
     counter: &'a Counter<'a>,
     closed: Vec<u64>,
     /// For each rank, its place in the current list and one, or 0.
     marks: Vec<u32>,
-    /// How often each entry of the current list was found in another.
+    /// Number of times that each entry of the current list was found in another.
     found: Vec<u64>,
     places: Vec<u32>,
     masks: Vec<u64>,

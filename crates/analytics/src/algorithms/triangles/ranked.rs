@@ -19,7 +19,7 @@ const PIECES_PER_THREAD: usize = 32;
 pub(crate) struct Ranked {
     /// For each rank, its node.
     pub(super) order: Vec<u32>,
-    /// Where the list of each rank begins, and where the last one ends.
+    /// The offset of the list of each rank, and the end of the last one.
     pub(super) offsets: Vec<u64>,
     /// The ranks of neighbors, each below its own node's, ascending.
     pub(super) targets: Vec<u32>,
@@ -120,7 +120,7 @@ impl Ranked {
         Ranked { order, offsets, targets, mutual }
     }
 
-    /// Where the list of a rank lies.
+    /// The range of the list of a rank.
     #[inline]
     pub(super) fn range(&self, rank: u32) -> Range<usize> {
         self.offsets[rank as usize] as usize..self.offsets[rank as usize + 1] as usize

@@ -47,7 +47,7 @@ struct Lists {
     mutual: Vec<bool>,
 }
 
-/// Counts all triangles, by node, holding lists of about so many bytes.
+/// Counts all triangles, by node, holding lists of approximately `bytes` bytes.
 pub(super) fn count(
     graph: &Graph<'_>,
     is_directed: bool,
@@ -91,7 +91,7 @@ impl Run<'_> {
         (self.sizes[other as usize], other) > (self.sizes[node as usize], node)
     }
 
-    /// Reads the lists of the next pieces, until they have so many entries.
+    /// Reads the lists of the next pieces, until they have `entries_max` entries.
     fn load(&self, pieces: &[Range<usize>], next: &mut usize, entries_max: usize) -> Result<Window> {
         let start = pieces[*next].start;
         let mut window = Window { nodes: start..start, offsets: vec![0], neighbors: Vec::new(), mutual: Vec::new() };
@@ -198,7 +198,7 @@ struct Row {
     found: Vec<u64>,
 }
 
-/// How many numbers of an ascending slice are below one, found in steps that double.
+/// Number of entries of an ascending slice that are below a bound, found in steps that double.
 #[inline]
 fn advance(numbers: &[u32], bound: u32) -> usize {
     let mut step = 1;

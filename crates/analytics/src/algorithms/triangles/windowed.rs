@@ -24,7 +24,7 @@ const BYTES_MIN: usize = 16 << 10;
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 /// Pieces of a window for each thread.
 const PIECES_PER_THREAD: usize = 16;
-/// A list is searched in, not read along, if it is so many times longer than the other.
+/// Factor of lengths beyond which the longer of two lists is searched in, not read along.
 const SEARCH_FACTOR: usize = 16;
 
 /// Counts in a graph that has forward rows.
@@ -96,7 +96,7 @@ fn count(around: &Window, leading: &Window, joined: &mut [u64], run: &Run<'_>) -
     Ok(())
 }
 
-/// How many numbers two sorted lists without repetition have in common.
+/// Number of entries that two sorted lists without repetition have in common.
 fn common(a: &[u32], b: &[u32]) -> u64 {
     let (short, mut long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let mut count = 0;
@@ -131,14 +131,14 @@ impl Window {
     }
 }
 
-/// Where a window begins: its first node, and where its rows begin on each side.
+/// The beginning of a window: its first node, and the positions of its rows on each side.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
     node: usize,
     starts: [Position; 2],
 }
 
-/// How the rows of a graph are cut so that two windows fit into memory.
+/// The cuts of the rows of a graph, such that two windows fit into memory.
 struct Windows {
     /// One more than there are windows.
     cuts: Vec<Cut>,
@@ -224,7 +224,7 @@ impl Windows {
         Ok(Windows { cuts, buffer_bytes })
     }
 
-    /// The rows of a window, over the last so many sides.
+    /// The rows of a window, over the given sides.
     fn load(&self, window: usize, sides: &[EdgeSide<'_>]) -> Result<Window> {
         let (from, to) = (&self.cuts[window], &self.cuts[window + 1]);
         let mut readers = Vec::new();

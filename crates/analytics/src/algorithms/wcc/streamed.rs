@@ -1,9 +1,10 @@
-//! Weakly connected components in one pass over the edges, in whatever order they come: a union-find whose trees are
-//! flattened on the way.
+//! Weakly connected components in one pass over the edges, in any order: a union-find whose trees are flattened on the
+//! way.
 //!
-//! Invariant: the parent of a node never has a larger number; a root is given a parent once, by whoever is first.
-//! After: Tarjan, van Leeuwen, "Worst-case analysis of set union algorithms", 1984 (path halving); Jayanti, Tarjan,
-//! "A randomized concurrent algorithm for disjoint set union", 2016 (many threads, no locks).
+//! Invariant: the parent of a node never has a larger number; a root is given a parent once, by the thread that is
+//! first.
+//! After: Tarjan, van Leeuwen, "Worst-case analysis of set union algorithms", 1984 (path halving); Jayanti, Tarjan, "A
+//! randomized concurrent algorithm for disjoint set union", 2016 (many threads, no locks).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

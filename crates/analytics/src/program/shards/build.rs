@@ -42,7 +42,7 @@ impl Keys {
     }
 }
 
-/// What one thread has gathered.
+/// The edges and counts that one thread has gathered.
 struct Lane<W> {
     /// Edges by side.
     buffers: Vec<Vec<Keyed<W>>>,

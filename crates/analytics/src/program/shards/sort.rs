@@ -15,7 +15,7 @@ use model::limits::CANCEL_CHECK_EDGES;
 use crate::program::files::{Place, Scratch, Stream};
 use crate::program::plain::{Plain, push};
 
-/// What an edge weighs: a number, or nothing.
+/// The weight of an edge: a number, or nothing.
 pub(crate) trait EdgeWeight: Plain {
     /// The weight of the entry of that number in a block of rows.
     fn of(weights: &[f64], at: usize) -> Self;
@@ -110,7 +110,7 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Gives all edges in order, holding at most so many bytes.
+    /// Gives all edges in order, holding at most `bytes` bytes.
     pub(crate) fn merge<W: EdgeWeight>(
         self,
         bytes: usize,

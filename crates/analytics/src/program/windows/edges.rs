@@ -52,7 +52,7 @@ pub(crate) fn run<'a, P: EdgeProgram>(
     Ok(states)
 }
 
-/// What stays the same from iteration to iteration.
+/// The data that stays the same from iteration to iteration.
 struct Pass<'p, 'a> {
     shards: &'p Shards<'a>,
     plan: &'p Plan,
@@ -67,7 +67,7 @@ struct Sources<S> {
     marks: Vec<u8>,
 }
 
-/// What gathers at the nodes of a column.
+/// The values that gather at the nodes of a column.
 type Accumulators<P> = Vec<Option<<P as EdgeProgram>::Accumulator>>;
 
 impl<'a> Pass<'_, 'a> {
@@ -113,7 +113,7 @@ impl<'a> Pass<'_, 'a> {
         Ok((States::new(lanes.into_files(), spots, self.shards.columns.clone()), changed))
     }
 
-    /// Columns that are worked on at a time: so many that their accumulators fit.
+    /// Columns that are worked on at a time: as many as their accumulators fit into memory.
     fn bands<P: EdgeProgram>(&self) -> Vec<Range<usize>> {
         let room = (self.plan.half() / 2 / size_of::<Option<P::Accumulator>>()).max(1);
         let mut bands: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! How a run divides the memory that it may hold: how long intervals and columns are, how large buffers.
+//! The division of the memory that a run may hold: the lengths of intervals and columns, and the sizes of buffers.
 
 use model::error::Result;
 
@@ -20,7 +20,7 @@ const PART_BYTES: usize = size_of::<Position>() + size_of::<Spot>();
 const BYTES_MIN: usize = 4 << 10;
 /// More than this is not needed besides what grows with the graph.
 const BYTES_FIXED: usize = 16 << 20;
-/// Files of one row that threads write at a time, for rows up to so many in all.
+/// Upper bound of the number of rows for which several threads write files of one row at a time.
 const ROWS_OF_MANY_FILES: usize = 32;
 
 /// The memory of a run, divided.
@@ -48,7 +48,7 @@ pub(crate) struct Sizes {
     pub(crate) receiver: usize,
     /// An edge while it is sorted.
     pub(crate) edge: usize,
-    /// Whether edges are sent over both ways.
+    /// True if edges are sent over both ways.
     pub(crate) is_both_ways: bool,
 }
 
@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// Divides so many bytes; fails if they are too few for so many nodes.
+    /// Divides `bytes` bytes; fails if they are too few for `nodes` nodes.
     fn new(bytes: usize, threads: usize, nodes: usize, sizes: Sizes) -> Result<Plan> {
         let side_count = if sizes.is_both_ways { 2 } else { 1 };
         // A quarter is for the table of all parts; the rest for nodes that send and their buffers, then for nodes that
@@ -123,7 +123,7 @@ impl Plan {
         Ok(Plan { bytes, layout, send_buffer, receive_buffer, send_threads, threads })
     }
 
-    /// What is for nodes that send, and as much again for those that receive.
+    /// Bytes for nodes that send, and as much again for those that receive.
     pub(crate) fn half(&self) -> usize {
         self.bytes / 8 * 3
     }

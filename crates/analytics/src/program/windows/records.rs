@@ -1,4 +1,4 @@
-//! What is kept of the nodes of each column, in files that several threads write at a time.
+//! Records kept of the nodes of each column, in files that several threads write at a time.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use model::error::Result;
 use crate::program::files::{Place, Scratch};
 use crate::program::plain::{Plain, place};
 
-/// Where a record is: the number of a file, and an offset.
+/// The position of a record: the number of a file, and an offset.
 pub(crate) type Spot = (u32, u64);
 
 /// Files to which threads append whole records, each to one of its own at a time.
