@@ -12,6 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -23,9 +24,12 @@ use storage::{NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::platform;
 
+use careless::{CARELESS, Reader};
 use case::choices::Choices;
 use case::stores::{KINDS, Kind, changed, stores};
 
+#[path = "hostile/careless.rs"]
+mod careless;
 #[path = "hostile/case.rs"]
 mod case;
 #[allow(dead_code, reason = "the other tests use the rest of it")]
@@ -42,6 +46,10 @@ const LOG_BESIDES: usize = 2 << 30;
 const HELD_END: usize = 3 << 30;
 /// A case that takes longer hangs; on a slow machine it takes some seconds.
 const SECONDS_MAX: u64 = 120;
+/// Names a reader that lacks a check, for a process that must find it.
+const CANARY: &str = "HOSTILE_CANARY";
+/// Says after how many seconds a case hangs.
+const SECONDS: &str = "HOSTILE_SECONDS";
 /// Bytes of a case.
 const CASE_BYTES: usize = 96;
 
@@ -92,13 +100,14 @@ fn now_ms() -> u64 {
 
 /// Ends the process when one case does not end.
 fn watch() {
+    let seconds = number_of(SECONDS).unwrap_or(SECONDS_MAX);
     let (mut case, mut since) = (u64::MAX, now_ms());
     loop {
         std::thread::sleep(Duration::from_secs(1));
         let current = CASE.load(Ordering::Relaxed);
         if current != case {
             (case, since) = (current, now_ms());
-        } else if now_ms() - since > SECONDS_MAX * 1_000 {
+        } else if now_ms() - since > seconds * 1_000 {
             tell_case("does not end");
             std::process::abort();
         }
@@ -109,12 +118,23 @@ fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
+/// The reader of all cases: everything that reads or writes a store, or one that lacks a check.
+fn reader() -> Reader {
+    let Ok(name) = std::env::var(CANARY) else { return case::reads::run };
+    CARELESS.iter().find(|careless| careless.name == name).expect("there is such a reader").reader
+}
+
 /// The end of a case: outcomes, or what went wrong.
-fn run(stores: &[case::stores::Store], kind: Kind, bytes: &[u8]) -> Result<case::reads::Outcomes, String> {
+fn run(
+    stores: &[case::stores::Store],
+    kind: Kind,
+    bytes: &[u8],
+    reader: Reader,
+) -> Result<case::reads::Outcomes, String> {
     let (number, disk, file) = changed(stores, kind, &mut Choices::new(bytes));
     let held = HELD.load(Ordering::Relaxed);
     MOST.store(held, Ordering::Relaxed);
-    let outcome = catch_unwind(AssertUnwindSafe(|| case::reads::run(&disk, &stores[number].path)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| reader(&disk, &stores[number].path)));
     let most = MOST.load(Ordering::Relaxed) - held;
     let besides = if kind == Kind::File(FileKind::Wal) { LOG_BESIDES } else { BESIDES };
     let place = format!("{kind:?} of store {number}, {}", file.display());
@@ -128,13 +148,13 @@ fn run(stores: &[case::stores::Store], kind: Kind, bytes: &[u8]) -> Result<case:
 #[test]
 fn wrong_contents_under_right_checksums_do_no_harm() {
     let (seconds, only, seed) = (number_of("FUZZ_SECONDS"), number_of("HOSTILE_CASE"), seed_or(91));
-    let end = seconds.map(|seconds| now_ms() + seconds * 1_000);
-    let (stores, kinds) = (stores(), KINDS.len() as u64);
+    let (stores, kinds, reader) = (stores(), KINDS.len() as u64, reader());
     SEED.store(seed, Ordering::Relaxed);
     CASE.store(only.unwrap_or(0), Ordering::Relaxed);
     std::thread::spawn(watch);
     let (mut total, mut done, mut failures) = (BTreeMap::<&str, u64>::new(), vec![0; KINDS.len()], Vec::new());
     let begun = now_ms();
+    let end = seconds.map(|seconds| begun + seconds * 1_000);
     let (mut slowest, mut largest) = ((0, 0), (0, 0));
     let mut case = only.unwrap_or(0);
     while only.map_or(end.map_or(case < CASES * kinds, |end| now_ms() < end), |only| case == only) {
@@ -143,7 +163,7 @@ fn wrong_contents_under_right_checksums_do_no_harm() {
         let bytes: Vec<u8> = (0..CASE_BYTES).map(|_| random.next_u64() as u8).collect();
         let kind = (case % kinds) as usize;
         let start = now_ms();
-        match run(&stores, KINDS[kind], &bytes) {
+        match run(&stores, KINDS[kind], &bytes, reader) {
             Ok(outcomes) => outcomes.into_iter().for_each(|(name, count)| *total.entry(name).or_default() += count),
             Err(failure) => {
                 failures.push(format!("FUZZ_SEED={seed} HOSTILE_CASE={case}: {failure}"));
@@ -164,6 +184,21 @@ fn wrong_contents_under_right_checksums_do_no_harm() {
         assert!(done.iter().all(|&done| done == CASES), "each kind has its cases: {done:?}");
         assert!(total["errors"] > case, "changes are noticed: {total:?}");
         assert!(total["merges"] > case / 8 && total["expansions"] > case, "not all are refused at once: {total:?}");
+    }
+}
+
+/// A process of its own for each reader that lacks a check, which must find it.
+#[test]
+fn a_check_that_is_missing_is_found() {
+    for careless in &CARELESS {
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "wrong_contents_under_right_checksums_do_no_harm", "--nocapture"])
+            .envs([(CANARY, careless.name), (SECONDS, "2"), ("FUZZ_SECONDS", "4")])
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&child.stderr);
+        assert!(!child.status.success() && told.contains(careless.told), "{} is not found: {told}", careless.name);
+        assert!(told.contains("HOSTILE_CASE="), "{}: the case is named: {told}", careless.name);
     }
 }
 
