@@ -82,11 +82,17 @@ pub(crate) struct Lowering {
     pub(crate) spread: Option<SpreadPipeline>,
 }
 
+/// Lowers an operator and its inputs.
+pub(crate) type LowerOperator = fn(&mut Lowering, &Operator, &Demand) -> Result<Lowered>;
+
+/// Lowers the subplan of an expression over rows of a layout.
+pub(crate) type LowerSubplan = fn(&mut Lowering, SubqueryKind, &Operator, &Layout) -> Result<Box<dyn RowSubplan>>;
+
 /// The operators that plans are lowered to: a function for operators, one for the subplans of expressions.
 #[derive(Clone, Copy)]
 pub(crate) struct Registry {
-    pub(crate) operator: fn(&mut Lowering, &Operator, &Demand) -> Result<Lowered>,
-    pub(crate) subplan: fn(&mut Lowering, SubqueryKind, &Operator, &Layout) -> Result<Box<dyn RowSubplan>>,
+    pub(crate) operator: LowerOperator,
+    pub(crate) subplan: LowerSubplan,
 }
 
 /// The rows around a subplan.

@@ -65,13 +65,16 @@ pub trait Connector: Send + Sync {
     }
 }
 
+/// Opens a database to look at its tables.
+pub(crate) type OpenCatalog = fn(&str) -> Result<Box<dyn Inspect>>;
+
 /// The code of a driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Code {
     /// Opens a source of a URL, with what of it is which part of the graph. Nothing need be connected yet.
     pub(crate) open: fn(&str, &GraphDefinition) -> Result<Arc<dyn Connector>>,
     /// Opens a database to look at its tables, where it has some.
-    pub(crate) inspect: Option<fn(&str) -> Result<Box<dyn Inspect>>>,
+    pub(crate) inspect: Option<OpenCatalog>,
 }
 
 /// The facts known of a source.

@@ -199,7 +199,7 @@ mod tests {
             let row = format!("| {} | {feature} | `{}:", driver.title, driver.engines[0]);
             assert!(MANUAL.contains(&row), "the table of docs/sources.md has a row that begins with {row}");
             let is_named = |name: &&str| MANUAL.contains(&format!("`{name}`"));
-            assert!(driver.engines.iter().all(|engine| is_named(engine)) || driver.is_relational());
+            assert!(driver.engines.iter().all(&is_named) || driver.is_relational());
             assert!(driver.password.iter().all(is_named), "docs/sources.md names the variable of {}", driver.title);
         }
     }

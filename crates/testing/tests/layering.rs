@@ -43,9 +43,12 @@ const FENCED: &[(&str, &str)] = &[
     ("memmap2", "storage"),
 ];
 
+/// A crate, its pairs of modules, and the size of its largest set.
+type Circles = (&'static str, &'static [(&'static str, &'static str)], usize);
+
 /// Pairs of top-level modules of a crate that import from each other, and the size of the crate's largest set of modules
 /// of which each reaches each. May only shrink.
-const CIRCLES: &[(&str, &[(&str, &str)], usize)] = &[
+const CIRCLES: &[Circles] = &[
     ("model", &[("choice", "store"), ("index_scan", "store")], 3),
     ("storage", &[("engine", "transaction")], 8),
     ("sources", &[], 3),

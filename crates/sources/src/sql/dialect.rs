@@ -133,7 +133,7 @@ pub trait Dialect: Debug + Send + Sync {
     }
 
     /// The same, back from a string; `None` where it stays as it is.
-    fn from_text(&self, _expression: &str, _sql_type: &str) -> Option<String> {
+    fn value_of_text(&self, _expression: &str, _sql_type: &str) -> Option<String> {
         None
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Keys<'a> {
 
     /// A column of the rows in its own type again; `None` where it has it.
     fn typed(&self, expression: &str, sql_type: &str) -> Option<String> {
-        if self.is_alike { None } else { self.writer.dialect.from_text(expression, sql_type) }
+        if self.is_alike { None } else { self.writer.dialect.value_of_text(expression, sql_type) }
     }
 
     /// `kind, depth, key_0, ...` of a row; columns that a shorter key has not are null.

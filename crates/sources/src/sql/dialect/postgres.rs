@@ -121,7 +121,7 @@ impl Dialect for Postgres {
         }
     }
 
-    fn from_text(&self, expression: &str, sql_type: &str) -> Option<String> {
+    fn value_of_text(&self, expression: &str, sql_type: &str) -> Option<String> {
         (!sql_type.is_empty()).then(|| format!("{expression}::{sql_type}"))
     }
 }
