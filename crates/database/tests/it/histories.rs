@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.history.lock().unwrap().len() as u64 >= self.transactions
+        self.history.lock().expect("no thread panics").len() as u64 >= self.transactions
     }
 
     fn has_fault(&self, fault: Planted, random: &mut SeededRandom) -> bool {
@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
             self.commits[keeper as usize].fetch_add(1, Ordering::Relaxed);
         }
         let end_ns = self.now_ns();
-        self.history.lock().unwrap().push(Transaction { operations, outcome, begin_ns, end_ns });
+        self.history.lock().expect("no thread panics").push(Transaction { operations, outcome, begin_ns, end_ns });
     }
 
     /// Adds numbers to a list, or to another, or nowhere, as the fault wants it.
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
             let ends: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
             self.is_done.store(true, Ordering::Relaxed);
             let disturbed = disturber.join();
-            ends.into_iter().chain([disturbed]).for_each(|end| end.unwrap());
+            ends.into_iter().chain([disturbed]).for_each(|end| end.expect("a thread ends well"));
         });
         self.read(&mut self.database.session());
     }
@@ -266,7 +266,7 @@ fn check_history(seed: u64, isolation: IsolationLevel) -> Findings {
     let run = Run::new(&database, &folder, 0..KEEPERS.len(), TRANSACTIONS);
     run.run(seed, isolation);
     let commits: Vec<u64> = run.commits.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-    let history = run.history.into_inner().unwrap();
+    let history = run.history.into_inner().expect("no thread panics");
     drop(database);
     let findings = find_anomalies(&history);
     eprintln!("seed {seed}: {commits:?} committed, {} dependencies", findings.dependencies);
