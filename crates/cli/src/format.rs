@@ -148,6 +148,8 @@ impl<W: Write> ResultSink for Printer<W> {
             return Ok(false);
         }
         for row in 0..batch.rows {
+            // A row may have thousands of nodes to write out.
+            model::interrupt::check_this_thread()?;
             let values: Vec<Value> = batch.columns.iter().map(|column| column.value(row)).collect();
             let outcome = self.row(&values, &batch.entities);
             if !self.settle(outcome)? {

@@ -8,13 +8,14 @@ pub(crate) mod hazards;
 use std::sync::Arc;
 
 use cypher::plan::{Expression, ExpressionKind};
+use model::procedure::Workspace;
 use model::{Column, ColumnBuilder, ColumnData, Map, PropertyKeyId, Result, Span, Value};
 
 use crate::chunk::{Chunk, Layout};
 use crate::context::EvaluationContext;
 use crate::expression::CompiledExpression;
 use crate::lowering::Lowering;
-use crate::memory::Charge;
+use crate::memory::{Charge, QueryMemory};
 use crate::pushing::push_in_batches;
 use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Scope, Sink, Step, Writer};
@@ -39,8 +40,17 @@ pub(crate) fn read_all<'r>(
     Ok((buffer.finish(width), charge))
 }
 
-/// Rows that are worked on between two looks at the interrupt.
+/// Rows that are worked on at a time, and between two looks at the interrupt.
 const WORK_ROWS_MAX: usize = 1 << 18;
+/// The fewest rows that are worked on at a time, however little memory is left.
+const WORK_ROWS_MIN: usize = 1 << 11;
+/// Bytes of memory that a row may need for what is computed of it, its properties above all.
+const WORK_ROW_BYTES: usize = 1 << 10;
+
+/// Number of rows that are worked on at a time, so that what is computed of them fits into the memory that is left.
+fn work_rows(memory: &QueryMemory) -> usize {
+    (memory.bytes_free() / WORK_ROW_BYTES).clamp(WORK_ROWS_MIN, WORK_ROWS_MAX)
+}
 
 /// Runs an input to its end, works on all its rows, and then passes on what came of them. Rows that do not fit into memory
 /// are worked on in blocks, each of which sees what was done for those before it; where they must not (`is_opaque`),
@@ -66,30 +76,25 @@ pub(crate) fn change_all(
         store.push(chunk)?;
         Ok(Flow::Continue)
     })?;
+    let memory = scope.runtime.environment.memory;
     let mut output = RowStore::new(scope.runtime.charge(operator));
-    let stored = match store.finish(width).into_chunk() {
-        Ok((chunk, _charge)) if chunk.rows <= WORK_ROWS_MAX => {
+    let mut work_on = |chunk: Chunk| -> Result<Flow> {
+        let at_a_time = work_rows(memory);
+        for start in (0..chunk.rows).step_by(at_a_time) {
+            interrupt.check()?;
+            output.push(work(chunk.slice(start, (start + at_a_time).min(chunk.rows)))?)?;
+        }
+        Ok(Flow::Continue)
+    };
+    match store.finish(width).into_chunk() {
+        Ok((chunk, _charge)) if chunk.rows <= work_rows(memory) => {
             let done = work(chunk)?;
             settle()?;
             return push_in_batches(scope, done, sink);
         }
-        Ok((chunk, _charge)) => {
-            for start in (0..chunk.rows).step_by(WORK_ROWS_MAX) {
-                interrupt.check()?;
-                output.push(work(chunk.slice(start, (start + WORK_ROWS_MAX).min(chunk.rows)))?)?;
-            }
-            drop(chunk);
-            settle()?;
-            return output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink));
-        }
-        Err(stored) => stored,
+        Ok((chunk, _charge)) => work_on(chunk)?,
+        Err(stored) => stored.for_each(&mut work_on)?,
     };
-    stored.for_each(&mut |chunk| {
-        interrupt.check()?;
-        output.push(work(chunk)?)?;
-        Ok(Flow::Continue)
-    })?;
-    drop(stored);
     settle()?;
     output.finish(0).for_each(&mut |chunk| push_in_batches(scope, chunk, sink))
 }

@@ -71,6 +71,18 @@ fn neo4j_admin_without_groups_or_kept_keys() {
 }
 
 #[test]
+fn messages_of_nodes_without_a_group_name_none() {
+    let subject = Subject::new();
+    let twice = self_described(&subject, &[("n.csv", b":ID,name\n0,a\n0,b\n")], &[]);
+    let error = subject.import(&twice).expect_err("the key comes twice");
+    assert!(error.message().contains("the key 0 is there already"), "{error:?}");
+    let (nodes, edges) = (b":ID,name\n1,a\n", b":START_ID,:END_ID,:TYPE\n1,2,R\n");
+    let dangling = self_described(&subject, &[("m.csv", nodes)], &[("e.csv", edges)]);
+    let error = subject.import(&dangling).expect_err("there is no node 2");
+    assert!(error.message().ends_with("the target 2 of the edge is no node"), "{error:?}");
+}
+
+#[test]
 fn json_lines_with_mixed_types() {
     let subject = Subject::new();
     let nodes = r#"{"id": "a", "v": 1, "l": [1, 2]}

@@ -365,3 +365,23 @@ fn values_that_must_be_unique_are_exchanged_over_any_number_of_rows() {
     let text = "UNWIND [3, 30002] AS id MATCH (n:N {id: id}) RETURN count(n)";
     assert_eq!(run(text, None).expect(text).single(), Some(Value::Int(2)));
 }
+
+#[test]
+fn what_is_computed_of_rows_that_are_written_takes_memory_for_few_at_a_time() {
+    let fixture = Fixture::new();
+    let mut session = fixture.database.session();
+    for text in [
+        "UNWIND range(1, 200000) AS i CREATE (:M {i: i, s: 'a text of some length ' + toString(i)})",
+        "UNWIND range(1, 200000) AS i CREATE (:M {s: 'a text of some length ' + toString(i)})-[:S {s: 't' + toString(i)}]->(:X)",
+        "UNWIND range(1, 200000) AS i CREATE (m:M) SET m.s = 'a text of some length ' + toString(i)",
+    ] {
+        session.set_query_memory(Some(6_000_000));
+        session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        session.set_query_memory(None);
+        let made =
+            session.query("MATCH (m:M) WHERE size(m.s) > 22 RETURN count(*)", &Parameters::default()).expect(text);
+        assert_eq!(made.single(), Some(Value::Int(200_000)), "{text}");
+        session.query("MATCH (m) WHERE m:M OR m:X DETACH DELETE m", &Parameters::default()).expect(text);
+        fixture.check(&mut session, text);
+    }
+}

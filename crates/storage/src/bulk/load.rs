@@ -86,6 +86,11 @@ pub struct NodesAdded {
     pub nodes: Vec<Option<NodeId>>,
 }
 
+/// The words of a message that name a group; none for the one without a name, which all nodes are in whose header gives none.
+fn of_group(group: &str) -> String {
+    if group.is_empty() { String::new() } else { format!(" of group {group}") }
+}
+
 /// Rows of edges of one type that have the same groups and property names.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeRows<'a> {

@@ -7,7 +7,7 @@ use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
 use model::{Column, Map, Result, Value, error};
 
 use super::nodes::check_storable;
-use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, Shared};
+use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, Shared, of_group};
 use crate::build::chunk::edge_key;
 use crate::bulk::buffer::EdgeBuffer;
 use crate::bulk::resolve::MISSING;
@@ -283,5 +283,5 @@ fn dangling(rows: &EdgeRows<'_>, row: usize, source: u32) -> String {
     if keys.is_null(row) {
         return format!("the {side} of the edge is null");
     }
-    format!("the {side} {} of the edge is no node of group {group}", keys.value(row))
+    format!("the {side} {} of the edge is no node{}", keys.value(row), of_group(group))
 }

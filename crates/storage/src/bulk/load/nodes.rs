@@ -3,7 +3,7 @@
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, ColumnData, Constraint, Result, Schema};
 
-use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, RowError};
+use super::{BulkLoad, ConstraintBuild, Group, KEY_MEMORY_SHARE, KeyRows, NodeRows, NodesAdded, RowError, of_group};
 use crate::build::OnDuplicate;
 use crate::bulk::resolve::{KeyTable, MISSING};
 use crate::bulk::rewrite::{NodeChange, write_node_run};
@@ -136,13 +136,13 @@ impl BulkLoad {
                 id => Some(NodeId(u64::from(id))),
             };
             let reason = match found {
-                _ if key.values.is_null(row) => format!("the key of group {} is null", key.group),
+                _ if key.values.is_null(row) => format!("the key{} is null", of_group(key.group)),
                 None => continue,
                 Some(node) if policy != OnDuplicate::Error => {
                     *fate = Fate::Merge(node);
                     continue;
                 }
-                Some(_) => format!("the key {} of group {} is there already", key.values.value(row), key.group),
+                Some(_) => format!("the key {}{} is there already", key.values.value(row), of_group(key.group)),
             };
             *fate = Fate::Refuse;
             added.errors.push(RowError { row: rows.origin + row as u64, reason });
@@ -221,7 +221,8 @@ impl BulkLoad {
                 // Two rows of one batch have the same key.
                 *fate = if policy == OnDuplicate::Error { Fate::Refuse } else { Fate::Merge(NodeId(u64::from(taken))) };
                 if policy == OnDuplicate::Error {
-                    let reason = format!("the key {} of group {} is there already", rows.values.value(row), rows.group);
+                    let (value, group) = (rows.values.value(row), of_group(rows.group));
+                    let reason = format!("the key {value}{group} is there already");
                     added.errors.push(RowError { row: batch.origin + row as u64, reason });
                 }
             }
