@@ -1,8 +1,7 @@
 //! Seeded random numbers: the same seed gives the same numbers on every machine, whatever the number of threads.
-//!
-//! After: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014 (SplitMix64).
 
 use model::Set;
+use model::mix::next_random;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -26,11 +25,7 @@ impl Random {
     /// Sixty-four random bits.
     #[inline]
     pub(crate) fn next_u64(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        next_random(&mut self.state)
     }
 
     /// A number in `0..bound`, which must not be 0.

@@ -22,6 +22,9 @@
 //! - [`suggestion`]: the known name nearest to a misspelt one.
 //! - [`limits`]: every default limit of the system, in one table.
 //! - [`error`]: the registry of error codes.
+//! - [`mix`]: mixed bits and seeded random numbers.
+//! - [`suggestion`]: the known name nearest to a misspelt one.
+//! - [`meter`]: counters of requests to a store, for profiles.
 //!
 //! Invariants: no I/O happens here; no sibling crate is known here.
 
@@ -36,6 +39,7 @@ pub mod interrupt;
 pub mod limits;
 pub mod memory;
 pub mod meter;
+pub mod mix;
 pub mod platform;
 pub mod procedure;
 pub mod schedule;

@@ -25,6 +25,7 @@ use memmap2::Mmap;
 #[cfg(unix)]
 use memmap2::{Advice, UncheckedAdvice};
 use model::limits::{MEMORY_BYTES_FALLBACK, MEMORY_BYTES_MIN, MEMORY_SHARE};
+use model::mix::{SPLITMIX_STEP, mix64};
 use model::platform::{Clock, Disk, MappedFile, Platform, Random, TemporaryFile, WriteFile};
 
 /// The real platform.
@@ -561,6 +562,6 @@ struct SystemRandom {
 
 impl Random for SystemRandom {
     fn next_u64(&self) -> u64 {
-        crate::codec::hash::mix(self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
+        mix64(self.state.fetch_add(SPLITMIX_STEP, Ordering::Relaxed))
     }
 }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use database::{Config, Database, Durability, IsolationLevel};
+use model::mix::next_random;
 use model::platform::Platform;
 use model::store::{NewEdges, NewNodes};
 use model::{Column, ColumnData, Constraint, NodeId};
@@ -89,11 +90,7 @@ impl Random {
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        next_random(&mut self.0)
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {

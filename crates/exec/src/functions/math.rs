@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use model::mix::{SPLITMIX_STEP, mix64};
 use model::{ColumnData, Result, Value, error};
 
 use super::{Body, Function, integer, mismatch, number, text};
@@ -196,13 +197,9 @@ fn rand(_: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Result<Ve
     Ok(Vector::of(ColumnData::Float(numbers), None))
 }
 
-/// Sixty-four bits that look random: a splitmix64 sequence, moved by the statement's time.
+/// Sixty-four random bits: a SplitMix64 sequence, moved by the statement's time.
 pub(super) fn random_bits(seed: i64) -> u64 {
     static STEP: AtomicU64 = AtomicU64::new(1);
     let step = STEP.fetch_add(1, Ordering::Relaxed);
-    let mut bits =
-        (seed as u64).wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+    mix64((seed as u64).wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(step.wrapping_mul(SPLITMIX_STEP)))
 }

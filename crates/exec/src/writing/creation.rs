@@ -4,6 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use cypher::plan::{NewEdge, NewNode, SlotId};
+use model::mix::mix64;
 use model::store::{NewEdges, NewNodes};
 use model::{Column, ColumnData, EdgeValue, NodeId, Result, Span};
 
@@ -115,12 +116,12 @@ impl Claims {
     /// Adds a node or an edge.
     fn add<'a>(&mut self, names: impl Iterator<Item = &'a Arc<str>>, properties: &[(Arc<str>, Arc<Column>)]) {
         let names = names.fold(0, |sum: u64, name| sum.wrapping_add(hash_of(&**name)));
-        self.0.iter_mut().for_each(|claim| *claim = claim.wrapping_add(spread(names)));
+        self.0.iter_mut().for_each(|claim| *claim = claim.wrapping_add(mix64(names)));
         for (key, column) in properties {
             let key = hash_of(&**key);
             let hashes = hash_rows(std::slice::from_ref(column), self.0.len());
             for (claim, hash) in self.0.iter_mut().zip(hashes) {
-                *claim = claim.wrapping_add(spread(key ^ spread(hash)));
+                *claim = claim.wrapping_add(mix64(key ^ mix64(hash)));
             }
         }
     }
@@ -129,20 +130,13 @@ impl Claims {
     fn add_end(&mut self, column: usize, nodes: Option<&Vec<NodeId>>) {
         for (row, claim) in self.0.iter_mut().enumerate() {
             let end = nodes.map_or(!(column as u64), |nodes| nodes[row].0);
-            *claim = claim.wrapping_add(spread(spread(end)));
+            *claim = claim.wrapping_add(mix64(mix64(end)));
         }
     }
 }
 
 fn hash_of<T: std::hash::Hash + ?Sized>(value: &T) -> u64 {
     model::Map::<(), ()>::default().hasher().hash_one(value)
-}
-
-/// Spreads a hash over all bits.
-fn spread(hash: u64) -> u64 {
-    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
 }
 
 /// The property columns of what is created.

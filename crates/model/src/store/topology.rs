@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::id::{EdgeTypeId, NodeId};
+use crate::mix::mix64;
 
 /// Names the state of all that a view reads: as long as a store is open, two views with equal names read the same, save
 /// that a store that may answer from what it read earlier may answer from what it read at different times.
@@ -29,19 +30,11 @@ impl Moment {
         for moment in moments {
             let moment = moment?;
             // Two independent mixes: that both meet by chance is as likely as that memory fails.
-            joined.store = mix(joined.store ^ mix(moment.store).rotate_left(1)) ^ moment.number;
-            joined.number = mix(joined.number.wrapping_add(mix(moment.number ^ 0x5851_F42D_4C95_7F2D)) ^ moment.store);
+            joined.store = mix64(joined.store ^ mix64(moment.store).rotate_left(1)) ^ moment.number;
+            joined.number = mix64(joined.number.wrapping_add(mix64(moment.number ^ 0x5851_F42D_4C95_7F2D)) ^ moment.store);
         }
         Some(joined)
     }
-}
-
-/// A number of which each bit depends on all bits of another. After: Steele, Lea, Flood, "Fast splittable pseudorandom
-/// number generators", 2014.
-fn mix(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
 }
 
 /// Age of the data that a view gives out, by the clock of the store. By default the data is as new as can be.

@@ -2,19 +2,14 @@
 //!
 //! An integer and the float equal to it hash alike, as they are equal in Cypher.
 
+pub use model::mix::mix64 as mix;
+
 use model::Value;
+use model::mix::SPLITMIX_STEP;
 use model::temporal::LocalDateTime;
 
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+const SEED: u64 = SPLITMIX_STEP;
 const FOLD: u64 = 0xa076_1d64_78bd_642f;
-
-/// The finalizer of splitmix64: a bijection of 64 bits.
-#[inline]
-pub fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
 
 /// The hash of an integer.
 #[inline]

@@ -1,5 +1,7 @@
 //! Random texts: no panic, and what parses prints as what parses to the same.
 
+use model::mix::next_random;
+
 use crate::lexer;
 use crate::parser::parse;
 use crate::script::{is_unfinished, split_statements};
@@ -42,16 +44,12 @@ const SIGNS: &[&str] = &[
     "shortestPath", "count", "exists", "f(", "n.x", "(n)", "(n)-->(m)", "[x IN xs", "\u{ad}", "⟨", "\0",
 ];
 
-/// A small generator of random numbers (splitmix64), so that a seed replays.
+/// A generator of random numbers, so that a seed replays.
 struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        next_random(&mut self.0)
     }
 
     fn below(&mut self, bound: usize) -> usize {

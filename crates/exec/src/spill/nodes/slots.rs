@@ -4,6 +4,7 @@
 //! the beginning to the end then.
 
 use model::Result;
+use model::mix::mix64;
 
 use super::{number_at, put_number};
 use crate::memory::Charge;
@@ -36,7 +37,7 @@ impl<'m> Slots<'m> {
 
     /// The page where the slot of an id is, or a little before.
     pub(super) fn page_of(&self, id: u64) -> u64 {
-        (hash(id) >> (64 - self.bits)) / PAGE_SLOTS
+        (mix64(id) >> (64 - self.bits)) / PAGE_SLOTS
     }
 
     /// The number of an id.
@@ -64,7 +65,7 @@ impl<'m> Slots<'m> {
 
     /// The slot of an id, or the free one where it belongs, and its number.
     fn find(&mut self, id: u64) -> Result<(u64, Option<u32>)> {
-        let mut slot = hash(id) >> (64 - self.bits);
+        let mut slot = mix64(id) >> (64 - self.bits);
         loop {
             let (page, mut at) = place_of(slot);
             let bytes = self.pages.read(page)?;
@@ -104,11 +105,4 @@ fn place_of(slot: u64) -> (u64, usize) {
 fn entry_at(bytes: &[u8], at: usize) -> Option<(u64, u32)> {
     let number = number_at(bytes, at + 8).checked_sub(1)?;
     Some((u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")), number))
-}
-
-/// Spreads ids over all places: every bit of the hash depends on every bit of the id.
-fn hash(id: u64) -> u64 {
-    let mixed = (id ^ (id >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
