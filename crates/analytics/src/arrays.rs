@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use model::batch::{EdgeBatch, EdgeBlock, EdgeRuns, NodeBatch};
-use model::choice::expand_chosen;
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
 use model::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use model::limits::BATCH_ROWS;
 use model::schema::Schema;
 use model::statistics::Statistics;
+use model::store::chosen::expand_chosen;
 use model::store::{
     Capabilities, Direction, EdgeBlockCursor, EdgeCursor, EdgeIds, EdgePartitions, EdgeRunCursor, EdgeStream, Expand,
     NodeCursor, NodeScan, RUN_BLOCK_EDGES, ReadView, RunScan, Topology,

@@ -15,11 +15,10 @@ use storage::layout::Layout;
 use storage::version::Version;
 use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
 
-use crate::attach::{Attachment, Attachments};
+use crate::attachments::{Attachment, Attachments};
 use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
-use crate::session::Session;
 use crate::settings::{Access, Config};
 use crate::statistics::Statistic;
 
@@ -152,11 +151,6 @@ impl Database {
     /// Data behind the sound parts of the store's logs when it was opened: left by a crash, or damaged since.
     pub fn torn_logs(&self) -> &[storage::TornLog] {
         self.shared.store.torn_logs()
-    }
-
-    /// A session for one user.
-    pub fn session(&self) -> Session {
-        Session::new(self.clone())
     }
 
     /// The functions and procedures as they are now.

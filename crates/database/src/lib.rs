@@ -14,12 +14,14 @@
 //! - [`load`]: tables in memory into a store.
 //! - [`export`]: a store into files of rows.
 //! - `copy`: `COPY`, which uses both.
+//! - `attachments`: the sources that are attached.
 //! - `attach`: databases that are attached, and copied.
 //! - [`rendering`]: single values as text and as JSON.
 //! - [`array_graph`]: algorithms on edges that come from elsewhere, without a store.
 
 pub mod array_graph;
 mod attach;
+mod attachments;
 mod attempts;
 mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
@@ -40,9 +42,10 @@ pub mod statistics;
 pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;
 pub use attach::{
-    AttachOptions, Attachment, Finding, InferredDefinition, Preload, PreloadProgress, PreloadSummary, Severity,
-    check_definition, environment_variable, infer_definition, inferable_sources,
+    AttachOptions, Finding, InferredDefinition, Preload, PreloadProgress, PreloadSummary, Severity, check_definition,
+    environment_variable, infer_definition, inferable_sources,
 };
+pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};

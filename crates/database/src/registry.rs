@@ -7,7 +7,7 @@ use cypher::catalog::{Catalog, FunctionSignature};
 use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
-use crate::attach::Attachments;
+use crate::attachments::Attachments;
 use crate::load::TableSource;
 use crate::settings::Config;
 use crate::statistics::ListStatistics;

@@ -55,6 +55,13 @@ pub struct Session {
     clock: Arc<dyn Clock>,
 }
 
+impl Database {
+    /// A session for one user.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+}
+
 /// Takes a result as it is made.
 pub trait ResultSink {
     /// True if the statement is to run at all, now that it is compiled. If not, nothing else is called, and the summary

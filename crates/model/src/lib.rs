@@ -9,9 +9,9 @@
 //! - [`schema`]: names of labels, edge types and property keys; constraints and indexes.
 //! - [`statistics`]: what a planner may ask of a store.
 //! - [`store`]: `GraphStore`, `ReadView`, `WriteTransaction`, `Capabilities`: the waist itself.
-//! - [`choice`]: edges chosen by their properties: ranges, and the first few of each node.
+//! - [`edge_range`]: ranges of edge properties, and the first few edges of each node.
 //! - [`course`]: where a search over places goes.
-//! - [`index_scan`]: reading ordered indexes, and what a store without them does.
+//! - [`index_scan`]: requests of ordered indexes.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
 //! - [`secrets`]: texts without passwords.
@@ -29,9 +29,9 @@
 //! Invariants: no I/O happens here; no sibling crate is known here.
 
 pub mod batch;
-pub mod choice;
 pub mod column;
 pub mod course;
+pub mod edge_range;
 pub mod error;
 pub mod id;
 pub mod index_scan;
@@ -52,9 +52,9 @@ pub mod temporal;
 pub mod value;
 
 pub use batch::{EdgeBatch, NodeBatch};
-pub use choice::{EdgeRange, EdgeTop};
 pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
 pub use course::Course;
+pub use edge_range::{EdgeRange, EdgeTop};
 pub use error::{Error, ErrorCode, ErrorDetail, ErrorKind, ErrorPhase, Result, Span};
 pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};

@@ -4,6 +4,8 @@
 //! hints about what comes next; a statement of what the store can do itself. Few methods are required; the others
 //! have correct, slow defaults, so that a new store works on its first day.
 
+pub mod by_scan;
+pub mod chosen;
 mod element_id;
 mod runs;
 mod topology;
@@ -13,12 +15,12 @@ use std::sync::Arc;
 
 use crate::Map;
 use crate::batch::{EdgeBatch, EdgeBlock, NodeBatch};
-use crate::choice::{EdgeRange, EdgeTop};
 use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
 use crate::course::Course;
+use crate::edge_range::{EdgeRange, EdgeTop};
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use crate::index_scan::{IndexCursor, IndexScan, index_by_scan};
+use crate::index_scan::{IndexCursor, IndexScan};
 use crate::interrupt::Interrupt;
 use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
@@ -86,7 +88,7 @@ pub struct NodeScan {
 
 /// Request for edges to follow from a batch of nodes, and for what to bring along. By default all that start at a node.
 ///
-/// Every store honours `ranges` and `top` exactly; one that has nothing better calls [`crate::choice::expand_chosen`].
+/// Every store honours `ranges` and `top` exactly; one that has nothing better calls [`chosen::expand_chosen`].
 #[derive(Clone, Debug, Default)]
 pub struct Expand {
     /// Direction to follow.
@@ -299,7 +301,7 @@ pub trait ReadView: Send + Sync {
     /// Reads an ordered index of the schema: for each row of equal values, the nodes or edges in order. Fails with
     /// `SCHEMA` if there is no such index. The default reads everything and sorts.
     fn index_scan<'a>(&'a self, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
-        index_by_scan(self, scan)
+        by_scan::index_by_scan(self, scan)
     }
 
     /// For each node, how many edges an expansion would find. The default expands.

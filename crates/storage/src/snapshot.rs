@@ -12,8 +12,8 @@ mod scan;
 
 use std::sync::Arc;
 
-use model::choice::{Chooser, Choosing};
 use model::column::ColumnBuilder;
+use model::store::chosen::{Chooser, Choosing};
 use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, Moment, NodeCursor, Topology, lookup_by_scan};
 use model::{
     Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor, IndexScan,

@@ -49,13 +49,13 @@ type Circles = (&'static str, &'static [(&'static str, &'static str)], usize);
 /// Pairs of top-level modules of a crate that import from each other, and the size of the crate's largest set of modules
 /// of which each reaches each. May only shrink.
 const CIRCLES: &[Circles] = &[
-    ("model", &[("choice", "store"), ("index_scan", "store")], 3),
+    ("model", &[], 0),
     ("storage", &[("engine", "transaction")], 8),
     ("sources", &[], 3),
     ("cypher", &[], 0),
     ("analytics", &[], 0),
     ("exec", &[("neighbor_lists", "runtime"), ("parallel", "runtime")], 4),
-    ("database", &[("attach", "database"), ("attach", "session"), ("copy", "session"), ("database", "session")], 7),
+    ("database", &[("attach", "session"), ("copy", "session")], 7),
     ("cli", &[("commands", "shell")], 2),
     ("python", &[("arrow", "result"), ("connection", "database"), ("convert", "entity"), ("pipe", "shared")], 4),
     ("testing", &[], 0),

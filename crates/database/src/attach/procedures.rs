@@ -8,7 +8,7 @@ use model::procedure::{
 use model::{Result, Value, error};
 
 use super::statement::{columns, list};
-use super::{Attachment, Attachments};
+use crate::attachments::{Attachment, Attachments};
 
 const fn column(name: &'static str, type_name: &'static str) -> YieldSpec {
     YieldSpec { name, type_name }

@@ -31,7 +31,8 @@ impl Moment {
             let moment = moment?;
             // Two independent mixes: that both meet by chance is as likely as that memory fails.
             joined.store = mix64(joined.store ^ mix64(moment.store).rotate_left(1)) ^ moment.number;
-            joined.number = mix64(joined.number.wrapping_add(mix64(moment.number ^ 0x5851_F42D_4C95_7F2D)) ^ moment.store);
+            joined.number =
+                mix64(joined.number.wrapping_add(mix64(moment.number ^ 0x5851_F42D_4C95_7F2D)) ^ moment.store);
         }
         Some(joined)
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use model::choice::order_rows;
+use model::edge_range::order_rows;
 use model::{Bitmap, Column, Result};
 
 use super::piece::{Lists, Numbers, Origin, Piece};

@@ -3,8 +3,8 @@
 //! Each part is asked for the whole batch at once: a store passes over ids that are not its own. Where one part alone can
 //! have edges its batches are passed on; where there are several their rows are merged by input.
 
-use model::choice::{Chooser, Choosing};
 use model::limits::BATCH_ROWS;
+use model::store::chosen::{Chooser, Choosing};
 use model::store::{EdgeCursor, EdgeIds};
 use model::{Direction, EdgeBatch, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
 

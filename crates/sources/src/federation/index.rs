@@ -4,9 +4,9 @@
 
 use std::cmp::Ordering;
 
-use model::choice::order_rows;
-use model::index_scan::index_by_scan;
+use model::edge_range::order_rows;
 use model::limits::BATCH_ROWS;
+use model::store::by_scan::index_by_scan;
 use model::store::{lookup_by_scan, nodes_of};
 use model::{
     Column, ColumnBuilder, EdgeTypeId, EdgeValue, IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange, LabelId,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::choice::{Chooser, Choosing};
 use model::index_scan::{IndexCursor, IndexScan};
+use model::store::chosen::{Chooser, Choosing};
 use model::store::{
     Access, AccessHint, Count, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor, lookup_by_scan,
 };

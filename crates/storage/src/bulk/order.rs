@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use model::choice::order_rows;
+use model::edge_range::order_rows;
 use model::id::PropertyKeyId;
 use model::{Column, Result};
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use model::id::{LabelId, NodeId, PropertyKeyId};
-use model::index_scan::each_node;
+use model::store::by_scan::each_node;
 use model::{Consumer, Interrupt, ReadView, Result, Value};
 
 use crate::build::BuildConfig;

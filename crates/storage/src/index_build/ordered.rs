@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use model::index_scan::{each_edge, each_node};
+use model::store::by_scan::{each_edge, each_node};
 use model::{Column, Constraint, Consumer, Index, Interrupt, ReadView, Result, Subject};
 
 use crate::build::BuildConfig;

@@ -4,7 +4,7 @@
 
 use std::ops::{Bound, Range};
 
-use model::choice::EdgeRange;
+use model::edge_range::EdgeRange;
 use model::id::PropertyKeyId;
 use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, OFFSET_MAX, Time, Zone};
 use model::{Result, Value};

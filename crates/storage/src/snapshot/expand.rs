@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use model::choice::Chooser;
 use model::limits::BATCH_ROWS;
+use model::store::chosen::Chooser;
 use model::store::{EdgeCursor, EdgeIds};
 use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
 

@@ -133,7 +133,7 @@ impl Snapshot {
             }
             Subject::EdgeType(edge_type) => {
                 let (mut done, total) = (0, self.memtable.statistics.edge_type(edge_type));
-                model::index_scan::each_edge(self, edge_type, &constraint.keys, |batch| {
+                model::store::by_scan::each_edge(self, edge_type, &constraint.keys, |batch| {
                     done += batch.edges.len() as u64;
                     interrupt.report(done, total);
                     interrupt.check()?;

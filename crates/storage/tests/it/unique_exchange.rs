@@ -72,7 +72,7 @@ impl World {
     fn edges(&self, view: &dyn ReadView) -> Vec<(EdgeId, Value)> {
         let (edge_type, row) = (view.schema().edge_type("E").unwrap(), view.schema().property_key("o").unwrap());
         let mut found: Vec<(Value, EdgeId, Value)> = Vec::new();
-        model::index_scan::each_edge(view, edge_type, &[row, self.key], |batch| {
+        model::store::by_scan::each_edge(view, edge_type, &[row, self.key], |batch| {
             for (at, edge) in batch.edges.iter().enumerate() {
                 found.push((batch.properties[0].value(at), *edge, batch.properties[1].value(at)));
             }

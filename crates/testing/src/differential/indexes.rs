@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use model::index_scan::index_by_scan;
+use model::store::by_scan::index_by_scan;
 use model::{
     Column, Index, IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange, PropertyKeyId, ReadView, Subject, Value,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::choice::expand_chosen;
+use model::store::chosen::expand_chosen;
 use model::store::{EdgeCursor, EdgeIds, EdgePartitions, NO_EDGE_NUMBER, NodeCursor};
 use model::{
     Bitmap, Capabilities, Column, ColumnBuilder, Direction, EdgeBatch, EdgeId, Expand, LabelId, NodeBatch, NodeId,

@@ -268,10 +268,10 @@ fn types(subject: &mut Subject<'_>) {
 fn all_edges(transaction: &mut dyn WriteTransaction, edge_type: &str) -> Vec<EdgeId> {
     let edge_type = transaction.edge_type(edge_type).expect("a type");
     let mut edges = Vec::new();
-    let collect = |batch: &model::index_scan::EdgesOfType| {
+    let collect = |batch: &model::store::by_scan::EdgesOfType| {
         edges.extend_from_slice(&batch.edges);
         Ok(())
     };
-    model::index_scan::each_edge(transaction.view(), edge_type, &[], collect).expect("reading edges");
+    model::store::by_scan::each_edge(transaction.view(), edge_type, &[], collect).expect("reading edges");
     edges
 }

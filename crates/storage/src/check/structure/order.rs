@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use model::choice::order_rows;
+use model::edge_range::order_rows;
 use model::{Column, NodeId, Result};
 
 use crate::partition::Section;

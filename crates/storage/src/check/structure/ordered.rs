@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use model::index_scan::each_node;
+use model::store::by_scan::each_node;
 use model::store::{EdgeIds, NodeScan};
 use model::{
     Column, Direction, EdgeBatch, EdgeTypeId, Expand, Index, Interrupt, KeyOrder, NodeBatch, NodeId, ReadView, Result,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::choice::order_rows;
+use model::edge_range::order_rows;
 use model::limits::CANCEL_CHECK_EDGES;
 use model::platform::Disk;
 use model::{Column, Result};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use model::index_scan::{IndexBatch, IndexScan, KeyOrder, KeyRange, index_by_scan};
+use model::index_scan::{IndexBatch, IndexScan, KeyOrder, KeyRange};
 use model::schema::{Index, Subject};
+use model::store::by_scan::index_by_scan;
 use model::{Column, Count, LabelId, NodeId, PropertyKeyId, ReadView, Value};
 
 use super::{Pair, assert_same, scan, text};
