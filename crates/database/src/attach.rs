@@ -14,10 +14,11 @@
 use std::sync::Arc;
 
 use model::Result;
-use sources::connect::{connect, without_password};
+use sources::connect::connect;
 use sources::definition::GraphDefinition;
 use sources::federation::{Member, MemberStore};
 use sources::store::{Environment, SourceStore};
+use sources::urls::without_password;
 
 use crate::attachments::{Attachment, Source};
 use crate::database::Database;

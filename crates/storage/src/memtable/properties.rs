@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use model::{PropertyKeyId, Value};
 
+/// Entries up to which a key is looked for one by one.
+const FEW: usize = 16;
+
 /// Properties in order of their keys, shared by snapshots. A null stands for "removed" where the files may have a value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Properties(Option<Arc<[(PropertyKeyId, Value)]>>);
@@ -28,7 +31,11 @@ impl Properties {
     /// The value of a key, which may be null.
     #[inline]
     pub(crate) fn get(&self, key: PropertyKeyId) -> Option<&Value> {
-        self.entries().iter().find(|entry| entry.0 == key).map(|entry| &entry.1)
+        let entries = self.entries();
+        if entries.len() > FEW {
+            return entries.binary_search_by_key(&key, |entry| entry.0).ok().map(|at| &entries[at].1);
+        }
+        entries.iter().find(|entry| entry.0 == key).map(|entry| &entry.1)
     }
 
     /// Sets a key, also to null.
@@ -107,5 +114,16 @@ mod tests {
         let entry = |key, value| (PropertyKeyId(key), Value::Int(value));
         let properties = Properties::new(vec![entry(2, 1), entry(1, 2), entry(2, 3)]);
         assert_eq!(properties.entries(), [entry(1, 2), entry(2, 3)]);
+    }
+    #[test]
+    fn keys_are_found_among_few_and_among_many() {
+        for count in [0, 1, 15, 16, 17, 1_000] {
+            let entries = (0..count).rev().map(|key| (PropertyKeyId(key * 2), Value::Int(i64::from(key))));
+            let properties = Properties::new(entries.collect());
+            for key in 0..count * 2 + 1 {
+                let expected = (key % 2 == 0 && key / 2 < count).then(|| Value::Int(i64::from(key / 2)));
+                assert_eq!(properties.get(PropertyKeyId(key)), expected.as_ref(), "{key} of {count}");
+            }
+        }
     }
 }
