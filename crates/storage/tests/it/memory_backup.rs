@@ -17,12 +17,12 @@ const WAY: &str = "KNOTWORK_TEST_BACKUP_WAY";
 const LIMIT: usize = 8 << 20;
 /// Bytes that a copy may hold besides: buffers of files, tables of checksums, and what the allocator keeps.
 const BESIDES: usize = 16 << 20;
-/// Nodes of a transaction, with texts of that length.
-const NODES: usize = 10_000;
+/// Nodes of a transaction, with texts of that length: it fits into a quarter of the limit, as opening demands.
+const NODES: usize = 2_500;
 const TEXT_BYTES: usize = 400;
 /// Transactions whose nodes lie in files, and such whose nodes lie in the log.
-const IN_FILES: usize = 24;
-const IN_LOG: usize = 6;
+const IN_FILES: usize = 96;
+const IN_LOG: usize = 24;
 
 /// The work of the child; nothing when run as a test.
 #[test]
