@@ -49,7 +49,7 @@ say_skipped() {
 }
 trap say_skipped EXIT
 step ./scripts/servers.sh
-# The Python package has no tests of Rust. It is named so that its dependencies are compiled once, for the wheel too.
+# The Python package has no tests of Rust. It is named so that most of its dependencies are compiled once, for the wheel too.
 packages=(--workspace)
 scripts/python.sh --is-possible || packages+=(--exclude knotwork-python)
 step cargo test "${packages[@]}" --all-features --no-fail-fast
