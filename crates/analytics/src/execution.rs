@@ -61,7 +61,7 @@ impl Pace {
         match execution {
             Execution::Memory => vec![full],
             Execution::Streaming => {
-                // Where state goes to files there is more to gain from blocks of the store than from buffers.
+                // Spilled state gains more from cached blocks of the store than from larger buffers.
                 let least = fewer.map(|threads| Pace { threads, buffer_bytes: STREAM_BYTES_MIN, spills, ..full });
                 let spilled = spills.then_some(Pace { spills, ..with(STREAM_BYTES / 4) });
                 smaller.into_iter().chain(spilled).chain(least).collect()

@@ -27,7 +27,7 @@ pub struct FunctionSignature {
     pub arguments_max: Option<usize>,
 }
 
-/// What is known of every value that a function gives besides null.
+/// Type of every value except null that a function returns, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultType {
     /// It is of this type.

@@ -21,9 +21,9 @@ pub struct Attachment {
     pub edge_types: Vec<Arc<str>>,
     /// True if it can be written to.
     pub writes: bool,
-    /// Nodes and edges in it, about.
+    /// Estimated number of nodes.
     pub nodes: u64,
-    /// Edges in it, about.
+    /// Estimated number of edges.
     pub edges: u64,
     /// Statistics of its requests and of the cached answers, if it is a database.
     pub stats: Option<SourceStats>,

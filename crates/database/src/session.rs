@@ -568,7 +568,7 @@ impl Run<'_> {
         Ok(rename_parameters(self.parameters, &edges))
     }
 
-    /// What was told of the columns holds for their values. Looked at in builds that test, so that every test tries it.
+    /// Asserts, in debug builds, that the values of the columns are of the types that the plan stated.
     fn assert_types(&self, columns: &[Arc<Column>]) {
         if cfg!(debug_assertions) {
             let plan = &self.compiled.plan;

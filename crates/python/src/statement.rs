@@ -55,7 +55,7 @@ pub(crate) struct Request {
 /// A statement that has begun to give rows, or has ended.
 pub(crate) struct Started {
     pub(crate) columns: Vec<Arc<str>>,
-    /// What is known of their values before there are any.
+    /// Types of their values, as far as they are known before there are any.
     pub(crate) types: Types,
     pub(crate) ready: VecDeque<ResultBatch>,
     pub(crate) rest: Rest,
@@ -86,7 +86,7 @@ struct HereSink {
     types: Types,
     batches: VecDeque<ResultBatch>,
     rows: usize,
-    /// What begins or ends a transaction may have to wait for others, and is not run here.
+    /// True if statements that begin or end a transaction are refused here, since they may wait for others.
     refuses_control: bool,
     is_refused: bool,
 }

@@ -76,7 +76,7 @@ impl Slots {
         Ok(SlotLease { slots: self.clone(), slot: slot as u16 })
     }
 
-    /// Fails unless so many slots are free, before anything is written that needs them.
+    /// Fails unless `count` slots are free; called before anything is written that needs them.
     pub fn check_free(&self, count: usize) -> Result<()> {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = taken.iter().filter(|is_taken| **is_taken).count();

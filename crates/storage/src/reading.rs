@@ -1,8 +1,8 @@
 //! A disk on which nothing can be changed, through which a store that is opened for reading only is seen.
 //!
 //! Replay of a log may build runs of indexes, and files of nodes and edges, for what is too large for memory. These get files
-//! without a name in the directory for temporary files, which are seen under the names they were made with, by whoever holds
-//! this disk alone.
+//! without a name in the directory for temporary files, which only this disk shows,
+//! under the names they were made with.
 //! So what lies in the store is never in their way, and any number of readers do the same beside each other.
 //!
 //! Invariant: of what the disk beneath offers to change it, only `temporary` is called, and never for a store's directory.

@@ -299,7 +299,7 @@ impl Version {
         &self.numbers
     }
 
-    /// Fails unless so many more edge partitions can be open.
+    /// Fails unless `partitions` more edge partitions can be open.
     pub(crate) fn check_slots(&self, partitions: usize) -> Result<()> {
         self.slots.check_free(partitions)
     }

@@ -12,6 +12,7 @@ use model::{Map, Result, Set};
 use super::{Planner, Stream, operator};
 use crate::binder::tree::{BoundClause, BoundSubquery, BoundUnion};
 use crate::plan::ExpressionKind as Kind;
+use crate::plan::conditions::has_subquery;
 use crate::plan::{Expression, ForEachResult, NewEdge, NewNode, Operator, OperatorKind, SetItem, SlotId};
 
 impl Planner<'_> {
@@ -216,10 +217,6 @@ fn reads_graph(kind: &Kind) -> bool {
         Kind::Function { name, .. } => READING.iter().any(|known| known.eq_ignore_ascii_case(name)),
         _ => false,
     }
-}
-
-fn has_subquery(value: &Expression) -> bool {
-    any_part(value, &mut |part| matches!(part.kind, Kind::Subquery { .. }))
 }
 
 /// True if it is so of an expression or of any below it.

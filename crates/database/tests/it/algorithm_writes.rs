@@ -213,7 +213,7 @@ fn what_is_written_is_the_same_on_the_reference_store() {
                 engine.settle();
                 let before = questions.map(|text| engine.run(text, &none).expect(text).sorted_rows());
                 call_by(name, |text| engine.run(text, &none)).unwrap_or_else(|error| panic!("{name}: {error}"));
-                // What was written comes from files.
+                // Written values are read from files.
                 engine.settle();
                 let after = questions.map(|text| engine.run(text, &none).expect(text).sorted_rows());
                 written += usize::from(after != before);

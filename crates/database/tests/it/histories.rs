@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
         let key = *random.pick(&self.keys);
         let begin_ns = self.now_ns();
         let way = keeper(key).0.way;
-        // What takes part in transactions may also stand alone: then the session tries it again.
+        // A single statement may also run as a transaction of its own, which the session retries.
         let is_alone = keeper(key).0.is_one_statement() && random.chance(40);
         if way == Way::Within && !is_alone {
             let mut operations = Vec::new();
@@ -195,7 +195,7 @@ impl<'a> Run<'a> {
             keeper.read(session, list).unwrap_or_else(|error| panic!("{}: {error}", keeper.name))
         };
         let operations = self.keys.iter().map(|&key| Operation::Read { key, values: values(key) }).collect();
-        // Whoever reads old states goes on in the transaction that was begun first.
+        // With the planted stale reads, the first transaction stays open and serves all later ones.
         if self.fault != Some(Planted::Stale) {
             session.commit().expect("who only reads can commit");
         }

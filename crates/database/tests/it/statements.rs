@@ -325,7 +325,7 @@ fn a_read_that_fails_at_any_moment_leaves_all_or_nothing() {
                 let counted = FaultyDisk::new(Arc::new(disk.copy()));
                 let (database, start) = (on(&counted), counted.read_count());
                 match run(&database, &subject.statement) {
-                    // What does not spill needs more.
+                    // Statements that cannot spill need more memory.
                     Err(error) if error.code() == ErrorCode::Limit => return,
                     done => done.unwrap_or_else(|error| panic!("{place}: {error:?}")),
                 }

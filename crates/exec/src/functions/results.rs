@@ -1,4 +1,4 @@
-//! What functions give, as far as it does not depend on the data. The tests of their examples hold it.
+//! Result types of functions that do not depend on the data. The tests of the functions' examples check them.
 
 use cypher::catalog::ResultType;
 use model::{PropertyKind, PropertyType};
@@ -51,7 +51,7 @@ const fn list_of(kind: PropertyKind) -> ResultType {
     ResultType::Always(PropertyType::List(kind))
 }
 
-/// What the function of that name gives, scalar or aggregate.
+/// The result type of the scalar or aggregate function of that name.
 pub fn result_of(name: &str) -> Option<ResultType> {
     let listed = RESULTS.iter().find(|(_, names)| names.contains(&name)).map(|(result, _)| *result);
     listed.or_else(|| match find(name)?.body {

@@ -78,7 +78,7 @@ impl Chooser {
         }
     }
 
-    /// Leaves the first candidates only, once there are so many more of them.
+    /// Leaves the first candidates only, once there are more than `more` beyond the limit.
     fn cut(&mut self, more: usize) {
         let Some((places, top)) = &self.top else { return };
         if self.held.len() <= top.limit.saturating_add(more) {

@@ -82,8 +82,8 @@ impl BuildContext {
         BlockCache::of(&*self.platform.disk).map_or_else(MemoryBudget::unlimited, |cache| cache.budget().clone())
     }
 
-    /// Targets of one partition at most, of so many nodes: so few that counting their edges takes a quarter of the memory that
-    /// the build plans with, but so many that not all slots are taken by partitions beside each other.
+    /// Largest number of targets of one partition of a store with `node_id_bound` ids: few enough that counting their edges
+    /// takes a quarter of the memory that the build plans with, and enough that partitions beside each other leave slots free.
     pub fn targets_max(&self, node_id_bound: u64) -> u64 {
         let budget = self.budget();
         let planned = self.config.memory_bytes.max(budget.share(self.config.consumer) / 2);

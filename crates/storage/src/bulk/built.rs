@@ -46,7 +46,7 @@ impl Built {
     /// Makes the files part of the store, whose current version is `current`.
     pub fn install(mut self, current: &Arc<Version>) -> Result<Arc<Version>> {
         self.follow(current)?;
-        // What cannot be opened must not stay behind, as it would after the next line.
+        // Checked before the next line, after which files that cannot be opened would stay behind.
         current.check_slots(self.edit.added_partitions.len())?;
         // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
         self.context.commit();

@@ -146,7 +146,7 @@ mod tests {
         index.remove(&one, NodeId(6));
         index.remove(&also_one, NodeId(7));
         assert_eq!(index.get(&also_one), Some(NodeId(5)));
-        // Who has it again has it once.
+        // A node that is inserted again is held once.
         index.insert(&one, NodeId(8));
         index.insert(&one, NodeId(5));
         index.remove(&one, NodeId(5));

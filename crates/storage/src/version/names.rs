@@ -12,7 +12,7 @@ use crate::segment::Segment;
 /// Bytes that a name takes besides its text: its places in the list and in the table of numbers.
 const NAME_BYTES: usize = 64;
 
-/// Bytes that the names of a schema take, about.
+/// Estimated bytes of the names of a schema.
 pub(super) fn bytes(schema: &Schema) -> usize {
     let all = [&schema.labels, &schema.edge_types, &schema.property_keys];
     all.iter().flat_map(|names| names.iter()).map(|name| NAME_BYTES + name.len()).sum()

@@ -111,7 +111,7 @@ struct Tally {
 }
 
 fn verify(seed: u64, journal: &Journal, start: usize) -> Tally {
-    /// Of so many states one is followed by a second life.
+    /// Number of states for each one that is followed by a second life.
     const SECOND_LIFE_EVERY: usize = 12;
     let mut wreck = Wreck::default();
     let (mut begun, mut acknowledged) = ([0_i64; WRITERS], [0_i64; WRITERS]);

@@ -356,7 +356,7 @@ fn a_label_may_come_before_the_value_that_makes_room() {
     world.check_committed(&[0, 9, 2].map(Value::Int), "a label");
     let view = world.store.read().unwrap();
     assert_eq!(view.lookup(world.label, world.key, &values[0]).unwrap().value(0), Value::Node(node));
-    // What nobody compares before the commit is compared by it.
+    // The commit compares values that were not compared before it.
     let mut transaction = world.store.write().unwrap();
     transaction.defer_unique();
     world.set(&mut *transaction, &[0], &Column::from_values(&[Value::Int(9)])).unwrap();
