@@ -74,7 +74,7 @@ enum Follow {
     Against,
     /// Both; edges from a node to itself once.
     Both,
-    /// From the node of a run to its neighbors, but for edges from a node to itself.
+    /// From the node of a run to its neighbors, except for edges from a node to itself.
     AlongToOthers,
 }
 
@@ -336,7 +336,7 @@ impl Batch<'_, '_, '_> {
         if self.edges.sources.len() >= BATCH_EDGES { self.flush() } else { Ok(()) }
     }
 
-    /// Adds the edges from `first` on the other way round, but for those from a node to itself.
+    /// Adds the edges from `first` on the other way round, except those from a node to itself.
     fn turn(
         &mut self,
         first: usize,

@@ -94,7 +94,7 @@ impl Procedure for SearchProcedure {
     }
 }
 
-/// The signature that all algorithms have, but for names and columns.
+/// The signature that all algorithms have, except for names and columns.
 pub(crate) const fn signature(
     name: &'static str,
     aliases: &'static [&'static str],

@@ -240,7 +240,7 @@ impl ViewCache {
         if bytes > share {
             return Arc::new(view);
         }
-        // What is dropped here is given back before anything is asked for, and no lock is held while asking.
+        // Dropped views give their memory back before anything is reserved, and no lock is held meanwhile.
         let needless = {
             let mut kept = self.lock();
             let is_needless = |kept: &mut Kept| {

@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// As above, and whose help says more.
     UsageOf(&'static str, String),
-    /// Whoever read our output has enough.
+    /// The reader of our output closed it.
     OutputClosed,
     /// The message was printed already.
     Reported,

@@ -50,7 +50,7 @@ pub enum ResultType {
 pub trait Catalog {
     /// The function of that name, in any case.
     fn function(&self, name: &str) -> Option<&FunctionSignature>;
-    /// What the function of that name gives, if that is known.
+    /// Type of the result of the function of that name, if it is known.
     fn result_of(&self, _function: &str) -> Option<ResultType> {
         None
     }

@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
         if self.height > limits::QUERY_DEPTH_MAX { Err(self.too_deep()) } else { Ok(()) }
     }
 
-    /// Notes that the query has so many further steps.
+    /// Adds `count` further steps to those of the query.
     fn add_steps(&mut self, count: usize) -> Result<()> {
         self.steps += count;
         if self.steps <= limits::QUERY_STEPS_MAX {

@@ -95,7 +95,7 @@ fn fill(database: &Database) -> Outcome<()> {
     Ok(())
 }
 
-/// Runs clients for some time; each makes transactions of so many edges.
+/// Runs clients for some time; each makes transactions of `batch` edges.
 fn clients(database: &Database, clients: u64, batch: u64, seconds: f64) -> Outcome<u64> {
     let edges = AtomicU64::new(0);
     let store = database.store();

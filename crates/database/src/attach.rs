@@ -8,8 +8,8 @@
 //! - [`preload`]: copies a source, or a part of it, into the native store.
 //! - [`procedures`]: what the sources are and were asked; forgetting what is cached.
 //!
-//! Invariant: what is attached changes as a whole, and who reads keeps what it began with. While nothing is attached the
-//! native store is asked directly.
+//! Invariant: the set of attached sources changes as a whole, and a reader keeps the set that it began with. While
+//! nothing is attached the native store is asked directly.
 
 use std::sync::Arc;
 

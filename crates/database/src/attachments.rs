@@ -1,6 +1,6 @@
 //! The sources that are attached to a database, and the federation that answers.
 //!
-//! Invariant: what is attached changes as a whole, and who reads keeps what it began with.
+//! Invariant: the set of attached sources changes as a whole, and a reader keeps the set that it began with.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -35,7 +35,7 @@ pub struct Attachment {
 pub(crate) struct Attachments {
     pub(crate) native: Arc<dyn GraphStore>,
     pub(crate) now: RwLock<Arc<Attached>>,
-    /// Held by who attaches or detaches.
+    /// Held while a source is attached or detached.
     pub(crate) changing: Mutex<()>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     registry: RwLock<Arc<Registry>>,
     views: Arc<ViewCache>,
     pub(crate) plans: PlanCache,
-    /// Whose turn it is to try a statement again that others keep coming before.
+    /// Held by the statement that is retried while others keep committing before it.
     pub(crate) retries: Mutex<()>,
     platform: Platform,
     /// Scheduler that decides which statements may work when there are many.
@@ -158,7 +158,7 @@ impl Database {
         self.shared.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The graph, for whoever needs the waist itself: the native store and what is attached to it now.
+    /// The graph as the waist shows it: the native store and the sources attached at present.
     pub fn store(&self) -> Arc<dyn GraphStore> {
         self.shared.attachments.now().store.clone()
     }

@@ -289,7 +289,7 @@ impl Table {
                 Kind::Json => format!("{name}:json"),
             };
             self.waiting.push(',');
-            // Whatever might be taken for a delimiter stands within quotes.
+            // A field with any character that could be a delimiter is quoted.
             let is_plain = field.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '[' | ']'));
             if is_plain { self.waiting += &field } else { push_quoted(&mut self.waiting, &field) }
         }

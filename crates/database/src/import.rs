@@ -403,7 +403,7 @@ impl Run<'_> {
         files.into_iter().map(open).collect()
     }
 
-    /// Counts rows and bytes for whoever watches.
+    /// Counts rows and bytes for progress reports.
     fn advance(&self, rows: usize, before: &AtomicU64, table: &dyn Table) {
         self.progress.rows.fetch_add(rows as u64, Ordering::Relaxed);
         let now = table.progress().0;

@@ -250,7 +250,7 @@ fn group(end: &EndKey) -> String {
     format!("{}\u{0}{}", end.label, end.property)
 }
 
-/// Names and columns but for those at these places.
+/// Names and columns except those at these places.
 fn others<'r>(rows: &'r dyn TableSource, columns: &[Column], but: &[usize]) -> (Vec<&'r str>, Vec<Column>) {
     let kept = rows.names().iter().zip(columns).enumerate().filter(|(at, _)| !but.contains(at));
     kept.map(|(_, (name, column))| (name.as_str(), column.clone())).unzip()

@@ -286,7 +286,7 @@ impl Session {
         self.interrupt.reset();
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
         self.interrupt.set_trial(self.trial.map(|limit| (self.clock.clone(), limit)));
-        // Whatever works for the statement on this thread hears that it is to stop, from the first look at the text on.
+        // All work for the statement on this thread can be cancelled, from the first look at the text on.
         let interrupt = self.interrupt.clone();
         let _listening = interrupt.listen();
         self.set_at_work(true);

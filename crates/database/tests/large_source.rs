@@ -78,7 +78,7 @@ fn ten_million_nodes_lie_behind_a_small_cache() {
 
     let usage = database.memory().usage();
     let source = usage.iter().find(|usage| usage.consumer == Consumer::SourceCache).expect("each consumer is told");
-    // What a reader holds of a piece that has left the cache is counted too.
+    // Bytes that a reader holds of a piece that has left the cache are counted too.
     assert!(source.peak <= CACHE_BYTES + CACHE_BYTES / 4, "{} bytes were held at once", source.peak);
     if let Some(bytes) = most_bytes() {
         assert!(bytes <= PROCESS_BYTES_MAX, "{} MiB were in memory at once", bytes >> 20);

@@ -30,7 +30,7 @@ mod tests;
 /// The group of each row of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Groups<'a> {
-    /// All of so many rows belong to group 0. The number may exceed a batch when there are no arguments.
+    /// All of this number of rows belong to group 0. The number may exceed a batch when there are no arguments.
     One(usize),
     /// A group number for each row.
     Each(&'a [u32]),
@@ -44,7 +44,7 @@ pub trait Aggregator: Send {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()>;
     /// Takes in the states of another aggregator of the same function: its group `i` is group `groups[i]` here.
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()>;
-    /// Bytes that the states hold, about. May look at every group.
+    /// Approximate bytes that the states hold. May look at every group.
     fn bytes(&self) -> usize;
     /// Gives the states away in pieces, to be put aside: rows of a group number and further columns, in an order in which
     /// [`Aggregator::absorb`] makes the same states of them. Several rows may be of one group.
@@ -89,7 +89,7 @@ pub enum Spread {
 /// Takes a piece of states: the group of each row, and the columns that [`Aggregator::absorb`] wants back.
 pub type PieceSink<'a> = dyn FnMut(&[u32], Vec<Column>) -> Result<()> + 'a;
 
-/// Rows in a piece of states, about.
+/// Approximate number of rows in a piece of states.
 const PIECE_ROWS: usize = 8_192;
 
 /// Gives away one row for each group.

@@ -33,7 +33,7 @@ impl AllocationTracker {
         self.bytes.get()
     }
 
-    /// Takes note of so many bytes more, made by `maker`, which a refusal names.
+    /// Counts `bytes` more, made by `maker`, which a refusal names.
     #[inline]
     pub(crate) fn add(&self, memory: &QueryMemory, maker: &'static str, bytes: usize) -> Result<()> {
         let now = self.bytes.get().saturating_add(bytes);
@@ -53,7 +53,7 @@ impl AllocationTracker {
         Ok(())
     }
 
-    /// No more than so many bytes are left.
+    /// Lowers the count to `bytes` if it is higher.
     #[inline]
     pub(crate) fn keep(&self, memory: &QueryMemory, bytes: usize) {
         let bytes = bytes.min(self.bytes.get());
@@ -80,7 +80,7 @@ pub(crate) fn own_bytes_of_column(column: &Column) -> usize {
     }
 }
 
-/// Bytes of a list of so many elements, without what these hold.
+/// Bytes of a list of `elements` elements, without the bytes that these hold elsewhere.
 pub(crate) fn list_bytes(elements: usize) -> usize {
     elements.saturating_mul(size_of::<Value>())
 }

@@ -53,7 +53,7 @@ pub struct EvaluationContext<'a> {
 }
 
 impl EvaluationContext<'_> {
-    /// Takes note of so many bytes more of lists and texts, made by `maker`; fails with `LIMIT` where that is too much.
+    /// Counts `bytes` more of lists and strings, made by `maker`; fails with `LIMIT` if that is too much.
     #[inline]
     pub(crate) fn made(&self, maker: &'static str, bytes: usize) -> Result<()> {
         self.made.add(self.memory, maker, bytes)
@@ -79,12 +79,12 @@ impl Scratch<'_> {
         self.context.made.bytes() - self.before
     }
 
-    /// Of what was made by now, no more than so many bytes are left.
+    /// Lowers the count of all that was made up to now to `bytes` if it is higher.
     pub(crate) fn keep(&self, bytes: usize) {
         self.context.made.keep(self.context.memory, self.before + bytes);
     }
 
-    /// Of all that was made, no more than so many bytes are left when the guard is gone.
+    /// Lowers the count of all that was made to `bytes`, if it is higher, when the guard is dropped.
     pub(crate) fn leave(mut self, bytes: usize) {
         self.left = bytes;
     }

@@ -17,7 +17,7 @@ const FREE: u32 = u32::MAX;
 /// Codes of texts must come so often on the average to be looked up once each.
 const CODED_SHARE: usize = 2;
 
-/// So many rows ahead of the one that is looked up its place is asked for; half as many ahead, its group.
+/// Number of rows by which the slot of a row is prefetched ahead; its group is prefetched half as many rows ahead.
 const AHEAD: usize = 16;
 
 /// Tables of fewer places stay in the processor's cache.
@@ -33,7 +33,7 @@ pub(crate) struct GroupTable {
     /// One column for each key, with the groups of all batches before this one.
     keys: Vec<Column>,
     stored: usize,
-    /// Bytes of the keys, about.
+    /// Approximate bytes of the keys.
     key_bytes: usize,
 }
 
@@ -43,7 +43,7 @@ impl GroupTable {
         self.hashes.len()
     }
 
-    /// Bytes that it holds, about.
+    /// Approximate bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
         self.places.len() * size_of::<u32>() + self.hashes.len() * size_of::<u64>() + self.key_bytes
     }

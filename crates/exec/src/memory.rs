@@ -320,8 +320,8 @@ impl<'m> Charge<'m> {
         Charge { memory: self.memory, operator: self.operator, account: self.account.clone(), bytes: 0 }
     }
 
-    /// Holds exactly so many bytes from here on; if they are refused, what was held stays held. The little that work needs
-    /// in any case is not refused: 16 to 64 KiB, by the limit.
+    /// Sets the reservation to exactly `bytes`; if they are refused, the old one stays. The little that work always
+    /// needs is not refused: 16 to 64 KiB, by the limit.
     pub fn hold(&mut self, bytes: usize) -> Result<()> {
         match self.try_hold(bytes) {
             Err(refusal) if bytes > floor_bytes(self.memory.limit) => Err(refusal),
@@ -333,7 +333,7 @@ impl<'m> Charge<'m> {
         }
     }
 
-    /// Holds so many bytes more, as [`Charge::hold`] does.
+    /// Reserves `bytes` more, as [`Charge::hold`] does.
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
         self.hold(self.bytes + bytes)
     }
@@ -343,7 +343,8 @@ impl<'m> Charge<'m> {
         self.grow(columns.iter().map(|column| column_bytes(column)).sum())
     }
 
-    /// Holds exactly so many bytes from here on, for operators that spill instead: even the least may be refused.
+    /// Sets the reservation to exactly `bytes`, for operators that spill instead: even the smallest amount may be
+    /// refused.
     pub(crate) fn try_hold(&mut self, bytes: usize) -> Result<()> {
         match bytes.checked_sub(self.bytes) {
             Some(more) if more > 0 => self.memory.charge(self.operator, more)?,
@@ -354,12 +355,12 @@ impl<'m> Charge<'m> {
         Ok(())
     }
 
-    /// Holds so many bytes more, as [`Charge::try_hold`] does.
+    /// Reserves `bytes` more, as [`Charge::try_hold`] does.
     pub(crate) fn try_grow(&mut self, bytes: usize) -> Result<()> {
         self.try_hold(self.bytes + bytes)
     }
 
-    /// Counts exactly so many bytes from here on, whatever the limit: for the little that work needs in any case.
+    /// Sets the reservation to exactly `bytes`, regardless of the limit: for the little that work always needs.
     pub fn count(&mut self, bytes: usize) {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.memory.count(more),

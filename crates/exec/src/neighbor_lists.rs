@@ -150,7 +150,7 @@ impl<'m> Lists<'m> {
     pub(crate) fn new(runtime: &Runtime<'m>, kind: &ListKind) -> Lists<'m> {
         let view = runtime.view();
         let ids = if kind.with_edges { EdgeIds::Include } else { EdgeIds::Omit };
-        // What is written meanwhile must show, so that nothing is kept for another run.
+        // A query that writes must see its own writes, so it keeps no lists for another run.
         let shared = (!runtime.writes()).then(|| runtime.lists.of(kind));
         Lists {
             charge: runtime.charge("lists of neighbors"),
@@ -205,7 +205,7 @@ impl<'m> Lists<'m> {
         let missing = std::mem::take(&mut self.missing);
         self.read(view, runtime, numbers, &missing)?;
         self.missing = missing;
-        // What the rows of one batch need is held in any case.
+        // Lists for the rows of one batch are always held.
         self.charge.count(self.entries.bytes() + self.places.len() * 2 * size_of::<(u32, u32, u32)>());
         if let Some(shared) = &self.shared {
             shared.read.fetch_add((self.entries.neighbors.len() - before) as u64, Ordering::Relaxed);

@@ -95,8 +95,8 @@ fn add_types(node: &CountedNode, types: &mut Option<Vec<Arc<str>>>) {
 }
 
 impl ScanPipeline {
-    /// True if the count from the nodes of the scan covers so many edges that running it in parts pays, however few the
-    /// nodes are.
+    /// True if the count from the nodes of the scan covers enough edges (`edges_min`) for parts to pay, also for few
+    /// nodes.
     fn counts_much(&self, view: &dyn ReadView, edges_min: u64) -> bool {
         let Some(types) = &self.counts else { return false };
         let estimates = view.estimates();
@@ -144,7 +144,7 @@ pub(crate) fn ranges(runtime: &Runtime<'_>, pipeline: &ScanPipeline, parts: u64)
     }
     if nodes < settings.parallel_nodes_min {
         let pays = nodes >= NODES_MIN as u64 && pipeline.counts_much(view, settings.parallel_nodes_min);
-        // A failure is met again by whoever scans.
+        // The scan itself meets the failure again and reports it.
         return if pays { even_ranges(view, &pipeline.labels, parts).ok().flatten() } else { None };
     }
     Some((0..parts).map(|part| bound * part / parts..bound * (part + 1) / parts).collect())

@@ -28,9 +28,9 @@ pub struct Counters {
     pub constraints_added: u64,
     /// Constraints dropped.
     pub constraints_removed: u64,
-    /// Indexes added, but for those of constraints.
+    /// Indexes added, except those of constraints.
     pub indexes_added: u64,
-    /// Indexes dropped, but for those of constraints.
+    /// Indexes dropped, except those of constraints.
     pub indexes_removed: u64,
     /// Sort keys declared.
     pub sort_keys_added: u64,

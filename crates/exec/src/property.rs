@@ -73,7 +73,7 @@ fn of_nodes(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<
     with_known_keys(nodes.len(), keys, view, |ids| view.node_properties(nodes, ids))
 }
 
-/// Runs of one node must have so many rows on the average to be read once each.
+/// Average rows of a run of one node from which the node is read once for each run.
 const RUN_ROWS_MIN: usize = 8;
 
 /// The same for nodes that may come many times in succession, as an expansion gives the node it starts from.

@@ -50,7 +50,7 @@ impl Prepared {
         let runtime = Runtime::new(graph, self, environment);
         let argument = Chunk::default();
         let scope = Scope { runtime: &runtime, argument: &argument };
-        // What a plan that writes gives is given after its last write.
+        // A plan that writes gives its rows after its last write.
         let mut held = RowStore::new(environment.memory.open("the result", None));
         let outcome = self.root.run(scope, &mut |chunk| {
             environment.interrupt.check()?;

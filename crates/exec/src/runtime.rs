@@ -28,7 +28,7 @@ use crate::profile::{Counters, OperatorProfile, Profiler};
 pub(crate) enum Flow {
     /// It does.
     Continue,
-    /// It has enough; whoever pushes should end.
+    /// The consumer has enough; the producer should end.
     Stop,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Scope<'s, 'r> {
 pub struct RunSettings {
     /// Threads that may be used.
     pub threads: usize,
-    /// Rows in a batch, about.
+    /// Approximate number of rows in a batch.
     pub batch_rows: usize,
     /// True if each operator is measured.
     pub profile: bool,

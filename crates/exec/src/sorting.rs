@@ -16,7 +16,7 @@ pub(crate) struct Key {
 
 /// Rows that are sorted at a time by one column of numbers, between two looks at the interrupt.
 const PIECE_ROWS: usize = 1 << 20;
-/// The same by other keys, whose comparison may be some ten times as dear.
+/// The same by other keys, whose comparison may cost ten times as much.
 const GENERAL_PIECE_ROWS: usize = 1 << 17;
 
 /// The numbers of `rows` rows in order of the keys; equal rows stay in their order.

@@ -149,7 +149,7 @@ impl Vector {
         }
     }
 
-    /// The vector as a column of so many rows.
+    /// The vector as a column of `rows` rows.
     pub(crate) fn into_column(self, rows: usize) -> Arc<Column> {
         match self {
             Vector::Constant(value) => Arc::new(Column::constant(&value, rows)),
@@ -278,7 +278,7 @@ pub(crate) struct TruthBuilder {
 }
 
 impl TruthBuilder {
-    /// Room for so many rows.
+    /// An empty builder with room for `rows` rows.
     pub(crate) fn new(rows: usize) -> TruthBuilder {
         TruthBuilder { values: Vec::with_capacity(rows), validity: Bitmap::default() }
     }

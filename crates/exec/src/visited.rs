@@ -19,7 +19,7 @@ const SPARES_MAX: usize = 4;
 /// Bytes that a search may hold whatever the limit of its query: what work needs in any case.
 const SEARCH_BYTES: usize = 64 << 10;
 
-/// Says that a search holds so many bytes; fails where that is more than a little and more than the query may hold.
+/// Sets the reservation of a search to `bytes`; fails if that is more than a little and more than the query may hold.
 pub(crate) fn hold(charge: &mut Charge<'_>, bytes: usize) -> Result<()> {
     if bytes > SEARCH_BYTES {
         return charge.hold(bytes);
@@ -41,18 +41,18 @@ pub(crate) fn fits(charge: &mut Charge<'_>, bytes: usize) -> bool {
     charge.try_hold(bytes).is_ok()
 }
 
-/// Says that a path of so many edges is held, which takes so many bytes: what cannot spill, because it is a row or on its
-/// way to become one.
+/// Sets the reservation for a path of `length` edges to `bytes`: a path cannot spill, because it is a row or about to
+/// become one.
 pub(crate) fn hold_path(charge: &mut Charge<'_>, length: usize, bytes: usize) -> Result<()> {
     hold(charge, bytes).map_err(|refusal| refusal.within(&format!("a path of {length} relationships")))
 }
 
-/// Bytes of a path of so many edges while it is made: its nodes, its edges, and the list of these.
+/// Bytes of a path of `length` edges while it is made: its nodes, its edges, and the list of these.
 pub(crate) fn path_bytes(length: usize) -> usize {
     length * (size_of::<NodeId>() + size_of::<EdgeValue>() + size_of::<Value>())
 }
 
-/// Paths on their way to the next operator: as many as a batch has rows, or as few as take so many bytes.
+/// True if paths on their way to the next operator fill a batch: by their number, or by the bytes of their edges.
 pub(crate) fn is_batch_full(rows: usize, batch_rows: usize, edges: usize) -> bool {
     rows >= batch_rows || edges * size_of::<Value>() >= BATCH_BYTES
 }
@@ -110,7 +110,8 @@ impl Visited {
 
     /// Adds nodes, and gives those that are new to `new`.
     pub(crate) fn insert_all(&mut self, nodes: &[NodeId], new: &mut Vec<NodeId>) {
-        // Whether a node is new cannot be foretold, so nothing branches on it: each is written, and kept by a longer end.
+        // A prediction whether a node is new would often fail, so nothing branches on it: each is written, and a longer
+        // end keeps it.
         let mut end = new.len();
         new.resize(end + nodes.len(), NodeId(0));
         for &node in nodes {

@@ -66,7 +66,7 @@ impl EdgeBatch {
     #[must_use]
     pub fn gather(&self, rows: &[u32]) -> EdgeBatch {
         fn pick<T: Copy>(from: &[T], rows: &[u32]) -> Vec<T> {
-            // What was not asked for is empty.
+            // A list that was not requested is empty.
             if from.is_empty() { Vec::new() } else { rows.iter().map(|&row| from[row as usize]).collect() }
         }
         EdgeBatch {
@@ -82,7 +82,7 @@ impl EdgeBatch {
     /// Leaves only these rows, which ascend.
     pub fn retain(&mut self, rows: &[u32]) {
         fn keep<T: Copy>(values: &mut Vec<T>, rows: &[u32]) {
-            // What was not asked for is empty.
+            // A list that was not requested is empty.
             if !values.is_empty() {
                 rows.iter().enumerate().for_each(|(to, &from)| values[to] = values[from as usize]);
                 values.truncate(rows.len());

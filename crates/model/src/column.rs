@@ -107,7 +107,7 @@ impl FromIterator<bool> for Bitmap {
 /// The values of a column, by kind. What stands in a row that is null is not to be read.
 #[derive(Clone, Debug)]
 pub enum ColumnData {
-    /// Nothing but nulls: so many rows.
+    /// Nothing but nulls, of the given number of rows.
     Null(usize),
     /// Booleans.
     Bool(Vec<bool>),

@@ -11,7 +11,7 @@ use crate::limits::WORK_BETWEEN_CHECKS;
 use crate::platform::Clock;
 use crate::schedule::Turn;
 
-/// A flag shared by whoever runs something long and whoever may stop it, its deadline, and its progress counters.
+/// A flag shared by a long operation and the thread that may stop it, its deadline, and its progress counters.
 ///
 /// Every loop that can run long calls [`Interrupt::check`] at least every few thousand steps.
 #[derive(Clone, Debug, Default)]
@@ -70,20 +70,20 @@ impl Drop for Listening {
     }
 }
 
-/// The flag that the run on this thread listens to, for who lets another thread look at it.
+/// The flag that the run on this thread listens to, for callers that let another thread look at it.
 pub fn of_this_thread() -> Option<Interrupt> {
     HEARD.with(|heard| heard.borrow().clone())
 }
 
-/// Fails as [`Interrupt::check`] does, for the run on this thread, if there is one: for who waits for another program, and
-/// has no flag at hand.
+/// Fails as [`Interrupt::check`] does, for the run on this thread, if there is one: for callers that wait for another
+/// program, and has no flag at hand.
 pub fn check_this_thread() -> Result<()> {
     HEARD.with(|heard| heard.borrow().as_ref().map_or(Ok(()), Interrupt::check_unpaused))
 }
 
-/// Notes so many units of work on this thread: rows, elements of lists, nodes of a tree, or 16 bytes of texts, whatever
-/// takes some nanoseconds. After every [`WORK_BETWEEN_CHECKS`] of them it fails as [`check_this_thread`] does: for loops
-/// that may be long and have no flag at hand.
+/// Counts `units` of work on this thread: rows, elements of lists, nodes of a tree, or 16 bytes of strings, each of
+/// which takes some nanoseconds. After every [`WORK_BETWEEN_CHECKS`] of them it fails as [`check_this_thread`] does:
+/// for loops that may be long and have no flag at hand.
 #[inline]
 pub fn work(units: usize) -> Result<()> {
     let done = WORK.get().saturating_add(units);
@@ -116,7 +116,7 @@ impl Interrupt {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Until the guard is dropped, who waits on this thread hears this flag.
+    /// Until the guard is dropped, waits on this thread listen to this flag.
     #[must_use]
     pub fn listen(&self) -> Listening {
         let before = HEARD.with(|heard| heard.borrow_mut().replace(self.clone()));
@@ -137,9 +137,9 @@ impl Interrupt {
         self.note_timed();
     }
 
-    /// From now on the run is tried for so long by that clock, and whoever tries it will run it again in another way if it
-    /// takes longer: no time limit that a user has set. A run that ends with an error while [`Interrupt::is_trial_over`]
-    /// holds says nothing but that.
+    /// From now on the run is tried for so long by that clock, and the caller will run it again in another mode if it
+    /// takes longer: no time limit that a user has set. A run that ends with an error while
+    /// [`Interrupt::is_trial_over`] holds says nothing but that.
     pub fn set_trial(&self, limit: Option<(Arc<dyn Clock>, Duration)>) {
         self.0.is_trial_over.store(false, Ordering::Relaxed);
         *locked(&self.0.trial) = limit.map(Deadline::new);
@@ -161,14 +161,14 @@ impl Interrupt {
         let _ = self.0.turn.set(turn);
     }
 
-    /// The run uses so many threads from now on, if it used fewer.
+    /// Raises the number of threads that the run uses to `threads`, if it used fewer.
     pub fn use_threads(&self, threads: usize) {
         if let Some(turn) = self.0.turn.get() {
             turn.uses(threads);
         }
     }
 
-    /// The run is a computation over the whole graph on so many threads: who asks for less comes first.
+    /// Marks the run as a computation over the whole graph on `threads` threads: runs that ask for less come first.
     pub fn become_long(&self, threads: usize) {
         if let Some(turn) = self.0.turn.get() {
             turn.uses(threads);
@@ -193,7 +193,7 @@ impl Interrupt {
         Ok(())
     }
 
-    /// As [`Interrupt::check`], for who does not compute but waits, and therefore takes no turn.
+    /// As [`Interrupt::check`], for callers that wait instead of computing, and therefore take no turn.
     #[inline]
     pub fn check_unpaused(&self) -> Result<()> {
         if self.0.cancelled.load(Ordering::Relaxed) {

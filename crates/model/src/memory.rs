@@ -86,8 +86,9 @@ impl Consumer {
 
 /// Someone who can give memory back when another asks for it.
 pub trait Relief: Send + Sync {
-    /// Gives back about so many bytes, if there are as many; tells how many. Called with no lock of the budget held but
-    /// from any thread that reserves: it must not reserve, nor wait for a lock that is held while something is reserved.
+    /// Gives back about `bytes` bytes, if there are as many; returns the number. Called with no lock of the budget held
+    /// but from any thread that reserves: it must not reserve, nor wait for a lock that is held while something is
+    /// reserved.
     fn give_back(&self, bytes: usize) -> usize;
 }
 
@@ -139,7 +140,7 @@ impl fmt::Debug for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes, of which nothing is used.
+    /// A budget of `limit` bytes, of which nothing is used.
     pub fn new(limit: usize) -> Arc<MemoryBudget> {
         let gauges = std::array::from_fn(|_| Gauge::default());
         Arc::new(MemoryBudget { limit, all: Gauge::default(), gauges, reliefs: Mutex::new(Vec::new()) })
@@ -246,7 +247,7 @@ impl MemoryBudget {
         reservation
     }
 
-    /// Counts bytes that are held already, until [`MemoryBudget::release`]; for who counts many small things.
+    /// Counts bytes that are held already, until [`MemoryBudget::release`]; for callers that count many small things.
     pub fn hold(&self, consumer: Consumer, bytes: usize) {
         self.gauge(consumer).add(bytes);
         self.all.add(bytes);
@@ -291,7 +292,7 @@ impl MemoryBudget {
         if self.take(consumer, bytes) { Ok(()) } else { Err(self.refusal(consumer, bytes)) }
     }
 
-    /// Makes others give back so many bytes; tells how many they did.
+    /// Makes others give back `bytes` bytes; returns the number that they did.
     fn relieve(&self, bytes: usize) -> usize {
         let reliefs: Vec<_> = {
             let reliefs = self.reliefs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -357,7 +358,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Holds at least so many bytes from here on, taking what is missing in steps, so that the common case asks nobody.
+    /// Holds at least `bytes` from here on. What is missing is reserved in steps, so that the common case reserves
+    /// nothing.
     #[inline]
     pub fn cover(&mut self, bytes: usize) -> Result<()> {
         if bytes <= self.bytes {
@@ -377,8 +379,8 @@ impl Reservation {
         self.grow(missing)
     }
 
-    /// Holds exactly so many bytes from here on, others giving back for what is more; where they cannot it is counted beyond
-    /// the limit, as by who cannot go on without.
+    /// Holds exactly `bytes` from here on, others giving memory back for the growth. If they cannot, it is counted
+    /// beyond the limit, for callers that cannot go on without it.
     pub fn need(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 || self.grow(more).is_err() {
@@ -386,7 +388,7 @@ impl Reservation {
         }
     }
 
-    /// Counts exactly so many bytes from here on; nobody is asked.
+    /// Counts exactly `bytes` from here on; nothing is refused.
     pub fn resize(&mut self, bytes: usize) {
         if bytes >= self.bytes {
             self.budget.hold(self.consumer, bytes - self.bytes);

@@ -13,7 +13,7 @@ pub struct Meter {
     pub block_misses: u64,
     /// Bytes of blocks asked of the disk, read ahead or not.
     pub bytes_read: u64,
-    /// Bytes of property values decoded from blocks, about.
+    /// Approximate bytes of property values decoded from blocks.
     pub bytes_decoded: u64,
     /// Round trips to databases that are attached, for which somebody waited.
     pub round_trips: u64,

@@ -85,7 +85,7 @@ struct Long {
 }
 
 impl Scheduler {
-    /// For statements that have so many threads together.
+    /// A scheduler of statements that have `threads` threads together.
     pub fn new(clock: Arc<dyn Clock>, threads: usize) -> Arc<Scheduler> {
         Arc::new(Scheduler {
             clock,
@@ -176,7 +176,7 @@ impl Turn {
         AtWork(self)
     }
 
-    /// From now on the statement uses so many threads, if it used fewer.
+    /// Raises the number of threads that the statement uses to `threads`, if it used fewer.
     pub fn uses(&self, threads: usize) {
         let before = self.threads.fetch_max(threads, Ordering::Relaxed);
         if before > 0 && threads > before {
@@ -388,7 +388,7 @@ mod tests {
         check([0, 1, 1, 1]);
         [0, 2].into_iter().for_each(|at| turns[at].keep_pace(7));
         turns[3].keep_pace(8);
-        // One of lower priority rests all the same, and who reads something else.
+        // One of lower priority rests all the same, and so does one that reads another store.
         check([0, 0, 1, 1]);
         turns[0].keep_pace(0);
         check([0, 1, 1, 1]);

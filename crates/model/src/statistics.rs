@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Map;
 use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
 
-/// Counts of one snapshot. Exact for the native store, but for the sketches; a foreign store may estimate.
+/// Counts of one snapshot. Exact for the native store, except for the sketches; a foreign store may estimate.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     /// Nodes in all.

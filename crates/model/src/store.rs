@@ -351,8 +351,9 @@ pub trait ReadView: Send + Sync {
         None
     }
 
-    /// All edges of the stream's types, as blocks in any order, where the store can give them without being asked node by
-    /// node; `None` otherwise. No ids are told. Edges at what is no node may be among them: whoever asks knows the nodes.
+    /// All edges of the stream's types, as blocks in any order, where the store can give them without being asked node
+    /// by node; `None` otherwise. No ids are given. Edges at ids that are no nodes may be among them: the caller knows
+    /// the nodes.
     fn all_edges<'a>(&'a self, _stream: &EdgeStream) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
         Ok(None)
     }

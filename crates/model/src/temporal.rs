@@ -129,7 +129,7 @@ impl LocalDateTime {
         }
     }
 
-    /// The moment so many microseconds after 1970-01-01T00:00:00.
+    /// The moment `micros` microseconds after 1970-01-01T00:00:00.
     pub const fn of_micros(micros: i64) -> LocalDateTime {
         LocalDateTime {
             seconds: micros.div_euclid(1_000_000),
@@ -157,7 +157,7 @@ impl LocalDateTime {
         i128::from(self.seconds) * i128::from(NANOS_OF_SECOND) + i128::from(self.nanosecond)
     }
 
-    /// The date-time so many nanoseconds since 1970-01-01T00:00:00; `None` beyond the years that Cypher knows.
+    /// The date-time `nanos` nanoseconds after 1970-01-01T00:00:00; `None` beyond the years that Cypher knows.
     pub fn of_nanos(nanos: i128) -> Option<LocalDateTime> {
         let second = i128::from(NANOS_OF_SECOND);
         let seconds = i64::try_from(nanos.div_euclid(second)).ok()?;

@@ -33,7 +33,7 @@ pub(crate) fn read_adjacency<'py>(
     is_multigraph: bool,
     wanted: Vec<Wanted<'py>>,
 ) -> PyResult<Option<Arrays<'py>>> {
-    // The rows are held, so that whatever Python does meanwhile none goes away.
+    // The rows are held, so that none is freed by Python code that runs meanwhile.
     let rows = adjacency.values();
     let shape = Shape { is_directed, is_multigraph };
     if are_numbers(nodes) {
@@ -91,7 +91,7 @@ pub(crate) fn has_attribute(
     Ok(Some(false))
 }
 
-/// The values of a dictionary but for those that are empty dictionaries, of which a reference is not taken.
+/// The values of a dictionary except those that are empty dictionaries, of which a reference is not taken.
 fn filled_values(row: &Bound<'_, PyDict>, out: &mut Vec<Py<PyAny>>) {
     let (mut position, mut key, mut value) = (0, std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the caller holds the row and Python's lock; no code of Python runs during the walk.

@@ -158,7 +158,7 @@ impl EdgeReader {
             *working.lock().unwrap_or_else(PoisonError::into_inner) = false;
             home.return_seat(seat);
             if let Err(error) = outcome {
-                // Who is gone need not know.
+                // A reader that has gone need not be told.
                 let _ = sender.send(News::Failed(error));
             }
         }))
@@ -180,7 +180,7 @@ impl EdgeReader {
         }
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let told = orders.as_ref().is_some_and(|orders| orders.send(order).is_ok());
-        // Where the thread is gone it has said why, which the next one to listen hears.
+        // A thread that has ended has sent its reason, which the next reader receives.
         if told || orders.is_some() { Ok(()) } else { Err(raised(error!(Closed, "the edges are closed"))) }
     }
 

@@ -80,7 +80,7 @@ impl RowTable {
                     builders.push(ColumnBuilder::default());
                     names.len() - 1
                 });
-                // What earlier rows did not have.
+                // Nulls for the earlier rows, which did not have it.
                 (builders[place].len()..row).for_each(|_| builders[place].push(&Value::Null));
                 builders[place].push(&value);
             }
@@ -261,7 +261,7 @@ fn run<'py>(
     let flag = interrupt.clone();
     worker::run(Box::new(move || {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load(&database, &flag)));
-        // Before it tells: who hears of the end may close the database.
+        // Before the end is told: its listener may close the database.
         drop(database);
         let outcome = outcome.unwrap_or_else(|_| Err(error!(Internal, "the engine panicked; nothing was loaded")));
         // Nobody listens any more if a signal has ended the call.

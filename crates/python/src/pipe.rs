@@ -24,14 +24,14 @@ pub(crate) enum Found {
     Rows(ResultBatch),
     /// Nothing yet.
     Nothing,
-    /// There are no more rows; how the statement ended, told once.
+    /// The end of the rows, and the outcome of the statement, given once.
     End(Option<Outcome>),
 }
 
 /// Number of rows that a pipe may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// A few batches: who makes them waits.
+    /// A few batches: their maker waits.
     Few,
     /// All there are.
     All,
@@ -127,7 +127,7 @@ impl Pipe {
         !self.is_ours() || self.lock().is_ended
     }
 
-    /// Cancels the statement: who asks for its rows is told.
+    /// Cancels the statement: the reader of its rows is told.
     pub(crate) fn cancel(&self) {
         if self.is_ours() && !self.lock().is_ended {
             self.interrupt.cancel();
@@ -165,13 +165,13 @@ impl Pipe {
             state = self.changed.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.is_abandoned {
-            // Who has abandoned it himself does not read; for whoever does, rows are missing.
+            // A reader that abandoned the statement does not read on; any other reader would miss rows.
             let error = error!(Closed, "the connection or database was closed before all rows were read");
             return Found::End(Some(Err(error.with_remedy("read the rows first, as with fetchall() or to_arrow()"))));
         }
         match state.batches.pop_front() {
             Some(batch) => {
-                // Only a writer who waits has to be told, and it waits only if the pipe was full.
+                // Only a writer that waits has to be told, and it waits only if the pipe was full.
                 if state.batches.len() + 1 >= BATCHES_MAX {
                     self.changed.notify_all();
                 }

@@ -114,7 +114,7 @@ impl ResultSink for HereSink {
     fn rows(&mut self, batch: ResultBatch) -> database::Result<bool> {
         self.rows += batch.rows;
         self.batches.push_back(batch);
-        // What a statement that has written gives cannot be asked for again.
+        // The result of a statement that has written cannot be computed again.
         let is_repeatable = self.outlook.is_some_and(|outlook| outlook.action == Action::Read);
         self.is_refused = is_repeatable && self.rows > HERE_ROWS_MAX;
         Ok(!self.is_refused)
@@ -259,7 +259,7 @@ fn run_there(
 ) -> PyResult<Started> {
     let progress = request.progress.take();
     let text = request.text.clone();
-    // What writes is over before it gives rows; what stays in its session makes the next statement wait.
+    // A statement that writes ends before it gives rows; one that stays in its session makes the next statement wait.
     let (bound, goal) = match (&home, action) {
         (Some(_), None | Some(Action::Read)) => (Bound::Few, Goal::Rows),
         _ => (Bound::All, Goal::End),

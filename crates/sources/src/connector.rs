@@ -222,7 +222,7 @@ pub enum Which<'a> {
         limit: u64,
     },
     /// Those that a search comes to: of edges, those of the nodes that it follows; of nodes, those that are met on the way,
-    /// but for those from which it starts.
+    /// except those from which it starts.
     OnCourse(&'a OnCourse<'a>),
 }
 

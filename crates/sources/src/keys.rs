@@ -32,7 +32,7 @@ pub(crate) fn id_base(member: u8, kind: usize) -> u64 {
     u64::from(member) << 56 | (kind as u64) << KEY_BITS
 }
 
-/// Whose node an id names, of which kind, and the number of its key.
+/// The member and the kind of the node that an id names, and the number of its key.
 #[inline]
 pub(crate) fn parts(node: NodeId) -> (u8, usize, u64) {
     ((node.0 >> 56) as u8, (node.0 >> KEY_BITS & 0xFF) as usize, node.0 & KEY_MASK)

@@ -80,7 +80,7 @@ impl Shared {
                 || edges.iter().any(|&kind| definition.edges[kind].rows == *rows)
         };
         let is_changed = |kind: usize| {
-            // What comes from queries may come from any table.
+            // Rows of a query may come from any table.
             !matches!(definition.nodes[kind].rows, Rows::Table { .. }) || changed(&definition.nodes[kind].rows)
         };
         let mut tables: Vec<usize> = (0..layout.nodes.len()).filter(|&kind| is_changed(kind)).collect();

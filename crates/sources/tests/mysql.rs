@@ -153,7 +153,7 @@ fn rows_come_as_they_are_wanted() {
     let (first, second) = (reading.start(&all_nodes(&[0])).unwrap(), reading.start(&all_nodes(&[])).unwrap());
     let mut seen = reading.more(first, 10).unwrap().unwrap()[0].len();
     assert_eq!(seen, 10);
-    // What else is asked meanwhile is of the same moment, and nothing is lost.
+    // Other requests made meanwhile see the same moment, and nothing is lost.
     mariadb().unwrap().run("many", "DELETE FROM person WHERE id > 20000;");
     assert_eq!(reading.more(second, 7).unwrap().unwrap()[0].len(), 7);
     assert_eq!(names(reading.as_mut()).len(), rows);

@@ -265,14 +265,14 @@ fn changes_are_one_transaction() {
     assert_eq!(made.value(0), Value::list(vec![Value::Int(3), Value::Int(4)]));
     // A foreign key as an edge: the boss of one, who has none.
     writing.change(&Change::InsertEdges { kind: 0, sources: &one, targets: &ids, properties: &[] }).unwrap();
-    // What follows reads it; nobody else does.
+    // Later reads of the transaction see it; nobody else does.
     assert_eq!(names(writing.as_mut()), ["ann", "bob", "cy", "eve", "fay"]);
     assert_eq!(names(connector.read().unwrap().as_mut()).len(), 3);
     writing.commit().unwrap();
     assert_eq!(names(connector.read().unwrap().as_mut()), ["ann", "bob", "cy", "eve", "fay"]);
     let expected = [["1", "3", "1990-01-02"], ["3", "1", "1970-01-01"]];
     assert_eq!(server.rows(&database, "SELECT id, boss, born FROM person WHERE id IN (1, 3) ORDER BY id;"), expected);
-    // What is not committed is gone.
+    // Uncommitted changes are gone.
     let mut writing = connector.write().unwrap();
     writing.change(&Change::DeleteNodes { kind: 0, keys: &keys.slice(1, 2) }).unwrap();
     let edges = EdgeKeys { sources: &one, targets: &ids, keys: &column(&[Value::Null]) };
@@ -374,7 +374,7 @@ fn what_is_sent_along_is_answered_later() {
         assert_eq!(rows, [Value::Int(7)]);
         assert!(reading.ask_and_send(&[question(0)], &mut |_, _| Ok(true), &[question(1)]).unwrap());
         drop(reading);
-        // What is asked cannot be read, while the answer to what was sent along is on its way.
+        // The answer to the request cannot be read, while the answer to one sent along is on its way.
         let mut reading = connector.read().unwrap();
         let failure = asked_and_sent(reading.as_mut(), &[question(2)], &[question(1)]).unwrap_err();
         assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");

@@ -481,7 +481,7 @@ fn on_course(
     assert!(reading.send(&questions)?);
     reading.receive(&mut |number, columns| add(&mut again, number, &columns))?;
     assert_eq!(found, again);
-    // What was sent and nobody waits for is not taken for the answer to something else.
+    // An answer to a request that nobody waits for is not taken for the answer to another.
     assert!(reading.send(&questions)?);
     drop(reading);
     let mut reading = connector.read()?;
@@ -520,7 +520,7 @@ fn what_a_search_comes_to_is_found_in_one_round_trip() {
         nodes.sort();
         assert_eq!(nodes, rows(places.as_ref(), &plain).unwrap(), "seed {seed}");
     }
-    // What was not asked for is passed over if it cannot be read; what was is not answered.
+    // A property that was not requested is passed over if it cannot be read; a requested one is not answered.
     redis::cmd("SET").arg("r:30").arg("x").exec(&mut connection).unwrap();
     let [_, edges] = on_course(places.as_ref(), (&[0], &[0.0]), &[], 10_000).unwrap();
     assert!(!edges.is_empty() && edges.iter().all(|edge| edge[0] != Value::Int(30)), "seed {seed}");

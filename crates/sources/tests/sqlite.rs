@@ -155,7 +155,7 @@ fn changes_are_one_transaction() {
     let made = Change::InsertEdges { kind: 1, sources: &ids, targets: &keys.slice(0, 1), properties: &[(0, &since)] };
     let made = writing.change(&made).unwrap();
     assert_eq!(made.value(0), Value::list(vec![Value::Int(3), Value::Int(4)]));
-    // What follows reads it; nobody else does.
+    // Later reads of the transaction see it; nobody else does.
     assert_eq!(names(writing.as_mut()), ["ann", "bob", "cy", "eve", "fay"]);
     assert_eq!(names(connector.read().unwrap().as_mut()).len(), 3);
     writing.commit().unwrap();
@@ -164,7 +164,7 @@ fn changes_are_one_transaction() {
     let found = rows(reading.as_mut(), all_nodes(&[2]));
     assert_eq!(found[2][1].to_string(), "1970-01-01");
     drop(reading);
-    // What is not committed is gone.
+    // Uncommitted changes are gone.
     let mut writing = connector.write().unwrap();
     writing.change(&Change::DeleteNodes { kind: 0, keys: &keys.slice(1, 2) }).unwrap();
     assert_eq!(names(writing.as_mut()).len(), 4);

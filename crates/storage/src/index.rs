@@ -6,7 +6,7 @@
 //! An index is a list of *runs*: each says which pairs came and which went since the one before.
 //!
 //! Cost: a lookup is an access to the bucket table and one to the entries; the caller compares the node's value. A run
-//! that does not have the hash is passed over by one access to its [`filter`], but for the oldest, which has none.
+//! that does not have the hash is passed over by one access to its [`filter`], except for the oldest, which has none.
 //! [`write`] makes runs, [`merge`] makes one of several, [`sort`] orders the pairs within a budget.
 
 use std::path::Path;

@@ -243,7 +243,7 @@ impl Memtable {
         self.edge_changes.get(&edge.0)
     }
 
-    /// The nodes made here from an id on, with their ids, but for long stretches of unused ids.
+    /// The nodes made here from an id on, with their ids, except for long stretches of unused ids.
     pub(crate) fn new_nodes(&self, from: NodeId) -> impl Iterator<Item = (NodeId, &NodeRecord)> {
         let first = from.0.saturating_sub(self.first_node) as usize;
         let runs = self.gaps.used(first.min(self.nodes.len()), self.nodes.len());
@@ -325,7 +325,7 @@ impl Memtable {
         self.edges.delete(ordinal);
         self.edge_properties.remove(&ordinal);
         self.edges_deleted += 1;
-        // What is deleted still takes its place.
+        // A deleted entry still takes its room.
         self.bytes += 48;
         Some(edge_type)
     }

@@ -138,7 +138,8 @@ impl TemporaryFile for SystemTemporaryFile {
         if self.end == 0 {
             return Ok(Some(Arc::new(SystemMap::new(None, Path::new("")))));
         }
-        // SAFETY: the file has no name, so that no other process can change it, and whoever maps it writes no more.
+        // SAFETY: the file has no name, so that no other process can change it, and its maker writes no more once it is
+        // mapped.
         let map = unsafe { Mmap::map(&self.file)? };
         Ok(Some(Arc::new(SystemMap::new(Some(map), Path::new("")))))
     }
@@ -235,7 +236,7 @@ impl MappedFile for SystemMap {
         match map.advise_range(Advice::PopulateRead, start, length.min(map.len().saturating_sub(start))) {
             // Older kernels do not know this advice.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-            // What a read of the page would end with: the signal SIGBUS.
+            // A read of the page itself would end with the signal SIGBUS.
             Err(error) if error.raw_os_error() == Some(libc::EFAULT) => Err(unreadable()),
             result => result,
         }
@@ -452,7 +453,7 @@ impl StoreLock {
         let _directory = lock_directory(path, File::try_lock_shared)?;
         let file = match open_file(path) {
             Ok(file) => Some(file),
-            // Nobody has written the store since it came here, or whoever did keeps others from reading the file.
+            // Nobody has written the store since it came here, or its last writer keeps others from reading the file.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => None,
             Err(error) => return Err(error),
         };

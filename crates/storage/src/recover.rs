@@ -230,7 +230,7 @@ impl Losses {
 /// Reads ids in halves until those that fail stand alone. `read` takes what it is given or fails and takes nothing.
 fn in_halves<I>(ids: &[I], read: &mut dyn FnMut(&[I]) -> Result<()>, fail: &mut dyn FnMut(&I, &Problem)) -> Result<()> {
     match read(ids) {
-        // Whatever keeps a part from being read: the rest is read.
+        // Any other error that keeps a part from being read: the rest is read.
         Err(error) if error.code() != ErrorCode::Cancelled => match ids {
             [] => Err(error),
             [id] => {

@@ -197,7 +197,7 @@ impl Version {
             fresh.manifest.statistics.sketches = Some(Arc::new(drawn));
         }
         let fresh = Arc::get_mut(&mut new).expect("nobody else has seen the new version");
-        // What was made of files that could not be read must not take their place.
+        // A result made of files that could not be read must not take their place.
         self.check_reads()?;
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.edge_number_bound = self.edge_numbers.next();
@@ -206,7 +206,8 @@ impl Version {
         let folded = edit.folded.iter().filter_map(|folded| folded.after).map(|entry| (FileKind::Nodes, entry.file));
         let indexes = edit.added_indexes.iter().map(|entry| (FileKind::Keys, entry.file));
         for (kind, file) in folded.chain(indexes).filter(|(_, file)| !kept.contains(&file.number)) {
-            // What came meanwhile made it needless. What cannot be removed now is removed when the store is next opened.
+            // Changes made meanwhile have made it needless. A file that cannot be removed now is removed when the store
+            // is next opened.
             let _ = self.platform.disk.remove(&self.directory.join(kind.file_name(file.number)));
         }
         self.files().filter(|file| !kept.contains(&file.entry().number)).for_each(|file| file.retire());

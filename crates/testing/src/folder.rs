@@ -39,7 +39,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's own cleaning.
+        // A folder that cannot be removed is left to the system's own cleaning.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -9,8 +9,8 @@
 //! - [`cycles`]: the graph of dependencies.
 //! - [`planted`]: faults that the check must find.
 //!
-//! Times count too: who begins after a commit was acknowledged must see it, so that transactions on one key are
-//! linearizable.
+//! Times count too: a transaction that begins after a commit was acknowledged must see it, so that transactions on one
+//! key are linearizable.
 
 pub mod check;
 pub mod cycles;

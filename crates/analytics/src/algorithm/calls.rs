@@ -466,7 +466,7 @@ fn write<A: Algorithm>(
     send_row(sink, &row)
 }
 
-/// Sets one property for each column, but for those that were not asked for, which hold nothing; tells how many values
+/// Sets one property for each column, except those that were not asked for, which hold nothing; tells how many values
 /// there are.
 fn write_values(
     context: &mut ProcedureContext<'_>,

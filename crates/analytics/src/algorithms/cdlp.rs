@@ -135,7 +135,7 @@ fn spread(
         } else {
             let changed = changed.concat();
             if let Next::Held(next) = &mut next {
-                // What the nodes that are passed over next time have now must be in both arrays.
+                // Nodes that the next round skips need their present labels in both arrays.
                 changed.iter().for_each(|&node| next[node as usize] = labels[node as usize]);
             }
             Some(graph.neighbors_of(&changed, &pieces, threads, interrupt)?)

@@ -162,7 +162,7 @@ pub fn run(
         } else {
             found.did_converge = true;
         }
-        // What is a community in one network is a node in the next.
+        // A community of one network becomes a node of the next.
         let modularity = network.modularity_apart(config.gamma);
         found.modularities.push(modularity);
         found.did_converge |= modularity - last < config.tolerance;

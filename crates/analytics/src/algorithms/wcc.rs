@@ -118,7 +118,7 @@ fn link_sampled(nodes: Range<usize>, rows: &Csr, place: usize, parents: &[Atomic
 
 /// Links what were the parents of two nodes a moment ago.
 fn link_pairs(pairs: &[(u32, u32)], parents: &[AtomicU32]) {
-    // Where links begin: read here for all, found in the cache there.
+    // The first end of a link is read here for all pairs; the code below finds it in the cache.
     let begins = pairs.iter().fold(0, |sum, &(a, b)| sum ^ name(a.max(b), parents));
     std::hint::black_box(begins);
     pairs.iter().filter(|(a, b)| a != b).for_each(|&(a, b)| link_trees(a, b, parents));

@@ -169,7 +169,7 @@ impl Ranks {
             if left <= allowed || nodes.count == 0 {
                 return Ok(touched);
             }
-            // What is below the threshold everywhere is half of what may be left.
+            // A residual below the threshold at every node adds up to half of the error that is allowed.
             let threshold = (allowed / (2.0 * nodes.count as f64)).max(left / (64.0 * nodes.count as f64));
             let is_large = |&node: &u32| self.residuals[node as usize].abs() > threshold;
             let frontier: Vec<u32> = nodes.iter().filter(is_large).collect();

@@ -51,7 +51,7 @@ pub(super) fn run<S: Sum>(
     moving: &Moving<'_>,
     near: &mut Vec<Neighborhood<S>>,
 ) -> Result<(Vec<u32>, usize)> {
-    // What has no edges gains nowhere.
+    // A node without edges gains nothing by moving.
     let all = || (0..network.node_count() as u32).filter(move |&node| network.strength(node) > 0.0);
     let mut waiting: Vec<u32> = all().collect();
     if network.entry_count < NETWORK_ENTRIES_MIN {
@@ -148,7 +148,7 @@ impl Watch {
     /// A neighbor moved, to another community than that of the node.
     #[inline]
     fn stir(&self, units: u32) {
-        // What is enough stays enough, so that the sum cannot overflow, and it does not matter who adds first.
+        // The sum is not added to once it suffices. So it cannot overflow, and the order of additions does not matter.
         if self.stirred.load(Ordering::Relaxed) < self.slack.load(Ordering::Relaxed).max(1) {
             self.stirred.fetch_add(units, Ordering::Relaxed);
         }

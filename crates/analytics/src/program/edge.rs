@@ -59,7 +59,7 @@ use crate::parallel::{map_tasks, split_mut};
 pub trait EdgeProgram: Sync {
     /// The state that is kept of a node.
     type State: Plain;
-    /// The value that gathers at a node in an iteration. The result must not depend on the order of edges, but for
+    /// The value that gathers at a node in an iteration. The result must not depend on the order of edges, except for
     /// rounding.
     type Accumulator: Default + Clone + Send;
 

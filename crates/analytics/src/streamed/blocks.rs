@@ -1,4 +1,4 @@
-//! Runs of edges made rows of consecutive nodes, without copying neighbors but for the run that a block cuts.
+//! Runs of edges made rows of consecutive nodes, without copying neighbors except for the run that a block cuts.
 
 use std::ops::Range;
 

@@ -48,7 +48,7 @@ impl<'a> ExpandedRows<'a> {
         ExpandedRows { source, batch_nodes: if is_remote { 8 * BATCH_ROWS } else { BATCH_ROWS } }
     }
 
-    /// Follows the edges of a range of nodes, but for those not `among`, into a buffer.
+    /// Follows the edges of a range of nodes, except those not `among`, into a buffer.
     fn expand(&self, side: Side, range: Range<usize>, among: Option<&Bitmap>, out: &mut Buffer) -> Result<()> {
         let Source { selection, numbering, interrupt, .. } = &self.source;
         let keys = selection.weight.map_or_else(Vec::new, Weight::keys);

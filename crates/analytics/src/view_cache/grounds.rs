@@ -70,7 +70,7 @@ impl Grounds for ViewCache {
         if bytes > share {
             return;
         }
-        // What is dropped here is given back before anything is asked for, and no lock is held while asking.
+        // Dropped entries give their memory back before anything is reserved, and no lock is held meanwhile.
         let is_needless =
             |kept: &mut KeptGround| kept.moment.store == moment.store && kept.moment.number < moment.number;
         let needless: Vec<KeptGround> = self.lock_grounds().extract_if(.., is_needless).collect();

@@ -11,7 +11,7 @@ use testing::random::{SeededRandom, seed_or};
 use crate::call::call;
 use crate::generated::{DIRECTIONS, view_of, weighted};
 
-/// Four places without a circle, joined by edges of this weight but for the first one.
+/// Four places without a circle, joined by edges of this weight except for the first one.
 fn store(weight: Value, other: Value) -> ReferenceStore {
     let degrees = |start: f64| Column::new(ColumnData::Float((0..4).map(|at| start + f64::from(at) / 10.0).collect()));
     let nodes = NodeGroup {

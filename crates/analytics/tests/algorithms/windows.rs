@@ -152,7 +152,7 @@ fn a_full_disk_and_a_cancel_leave_nothing_behind() {
     for (name, settings, _) in kernels("OUT", ids[1], "weight") {
         let all = Limited::new(PLENTY, PLENTY);
         run(name, &settings, &all, &Interrupt::new()).unwrap();
-        // How much lies on disk at a time differs by a third with how threads take turns.
+        // The bytes on disk at one time vary by a third with the order in which threads take turns.
         for part in [0, 1, 3, 5] {
             let workspace = Limited::new(PLENTY, all.peak_on_disk() * part / 10);
             let error = run(name, &settings, &workspace, &Interrupt::new()).unwrap_err();

@@ -100,7 +100,7 @@ fn expanded(files: &[PathBuf]) -> Outcome<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((all, scripts))
 }
 
-/// Runs the statements of schemas, but for those that say what the store has already.
+/// Runs the statements of schemas, except those that say what the store has already.
 fn declare(database: &Database, scripts: &[PathBuf], existed: bool) -> database::Result<()> {
     for path in scripts {
         let place = path.display().to_string();

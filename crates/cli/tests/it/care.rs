@@ -64,7 +64,7 @@ fn a_backup_of_a_store_that_is_open_and_what_the_lock_says() {
     }
     signal(&child, "KILL");
     finish(child);
-    // What a killed process left in the lock, or anyone else, says nothing.
+    // The content of the lock file means nothing, whether a killed process or somebody else left it.
     for text in ["999999999 knot", "no number", "", "\u{1}"] {
         folder.write("s.knot/LOCK", text);
         assert_eq!(count(&folder, "s.knot"), "count(n)\n2\n");

@@ -277,7 +277,7 @@ fn copy_there_and_back() {
     copy("COPY (MATCH (a)-[k:KNOWS]->(b) RETURN a.id AS source, b.id AS target, k.since AS since) TO 'k.csv'").ok();
     copy("COPY LIKES FROM 'k.csv' (from = 'p_csv', to = 'p_jsonl')").ok();
     assert_eq!(folder.value("MATCH (:p_csv)-[l:LIKES]->(:p_jsonl) RETURN sum(l.since)"), "4003");
-    // What fails leaves no file, and what was there stays.
+    // A failed export leaves no file, and keeps the file that was there.
     let message = copy("COPY (UNWIND [1, 0] AS x RETURN 1 / x) TO 'p.csv'").fails(1);
     assert!(message.contains("zero") && message.contains('^'), "{message}");
     assert!(std::fs::read_to_string(folder.join("p.csv")).expect("it is there").contains("Ada"));

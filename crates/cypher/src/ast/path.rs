@@ -42,11 +42,11 @@ pub struct PathSelector {
 pub enum SelectorKind {
     /// `ALL`: every path.
     All,
-    /// `ANY k`: some paths, so many at most.
+    /// `ANY k`: any `k` paths at most.
     Any(u64),
-    /// `SHORTEST k`, `ANY SHORTEST`: so many of the shortest.
+    /// `SHORTEST k`, `ANY SHORTEST`: the `k` shortest paths.
     Shortest(u64),
-    /// `SHORTEST k GROUPS`, `ALL SHORTEST`: all paths of the so many least lengths.
+    /// `SHORTEST k GROUPS`, `ALL SHORTEST`: all paths of the `k` smallest lengths.
     Groups(u64),
 }
 

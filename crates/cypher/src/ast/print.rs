@@ -1,6 +1,6 @@
 //! Canonical Cypher of a syntax tree: keywords in capitals, one blank between words, no needless parentheses.
 //!
-//! Invariant: the text parses to the same tree but for spans, so printing it again gives the same text.
+//! Invariant: the text parses to the same tree except for spans, so printing it again gives the same text.
 
 use std::fmt::{self, Display, Formatter};
 

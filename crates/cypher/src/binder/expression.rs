@@ -106,7 +106,7 @@ impl Binder<'_> {
             Ast::Binary { operator, left, right } => {
                 Kind::Binary { operator: binary(*operator), left: self.boxed(left)?, right: self.boxed(right)? }
             }
-            // What is true or false is wanted of operands of logic, wherever they stand.
+            // Operands of logic must be predicates, at any depth.
             Ast::And(items) => Kind::And(self.all(items, Wanted::Predicate)?),
             Ast::Or(items) => Kind::Or(self.all(items, Wanted::Predicate)?),
             Ast::Xor(items) => return self.xor(items, span),

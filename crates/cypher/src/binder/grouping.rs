@@ -43,7 +43,7 @@ pub(super) fn use_outputs_or_keys(
     let mut locals: Vec<SlotId> = outputs.iter().map(|(slot, _)| *slot).collect();
     let before = value.clone();
     replace_by_keys(value, &keys, aggregates, &mut locals, slots).map_err(|error| {
-        // What no column is made of cannot be seen at all; of the rest there is no single value.
+        // A slot that no column is made of is not visible; a visible one that is not a group key has no single value.
         let mut made_of: Set<SlotId> = locals.iter().copied().chain(aggregates.iter().copied()).collect();
         keys.iter().for_each(|(_, key)| key.free_slots(&mut made_of));
         let mut used = Set::default();

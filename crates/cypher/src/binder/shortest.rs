@@ -17,7 +17,7 @@ impl Binder<'_> {
     /// ones would give another answer when tested afterwards, so they are refused.
     pub(super) fn filter_shortest_paths(&mut self, graph: &mut QueryGraph) -> Result<()> {
         for index in 0..graph.edges.len() {
-            // What a selector has chosen is tested afterwards.
+            // The result of a selector is tested after the selection.
             if !matches!(graph.edges[index].length, EdgeLength::Shortest { .. }) || graph.edges[index].is_selected {
                 continue;
             }

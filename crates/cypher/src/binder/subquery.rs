@@ -96,7 +96,7 @@ impl Binder<'_> {
         Ok(at(span, ExpressionKind::Subquery { kind, plan: Arc::new(plan) }))
     }
 
-    /// Fails if a clause writes, be it within a subquery.
+    /// Fails if a clause writes, also within a subquery.
     fn check_reads(&self, clause: &ast::Clause) -> Result<()> {
         match &clause.kind {
             kind if kind.is_updating() => {

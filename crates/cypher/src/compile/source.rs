@@ -37,7 +37,7 @@ fn ids_of(text: &str, node: &ast::NodePattern) -> Arc<str> {
     let pattern = &text[node.span.start as usize..node.span.end as usize];
     match &node.variable {
         Some(variable) => format!("MATCH {pattern} RETURN id(`{}`)", variable.text.replace('`', "``")).into(),
-        // What stands behind the parenthesis is not a variable.
+        // The text behind the parenthesis is not a variable.
         None => format!("MATCH (n {} RETURN id(n)", &pattern[1..]).into(),
     }
 }

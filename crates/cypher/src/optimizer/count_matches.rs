@@ -96,7 +96,7 @@ fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext
         return None;
     }
     let roots = root::candidates(&pattern, start, needed, context)?;
-    // Who cancels hears of it from the compilation.
+    // Cancellation is reported by the compilation itself.
     let roots = roots.into_iter().take_while(|_| check_this_thread().is_ok());
     let (root, tree) = roots.into_iter().find_map(|root| Some((root, pattern.tree(root, context).ok()?)))?;
     // One edge is counted by the executor, if it leads away from where the pattern starts.

@@ -48,7 +48,7 @@ fn running_over(conjunct: &Expression, edges: SlotId, bound: &Set<SlotId>) -> Op
     (read.is_disjoint(bound) && gives_the_same_again(&running)).then_some(running)
 }
 
-/// False if working it out twice could give different values, or is dear.
+/// False if evaluating it twice could give different values, or is expensive.
 fn gives_the_same_again(expression: &Expression) -> bool {
     match &expression.kind {
         ExpressionKind::Subquery { .. } => false,

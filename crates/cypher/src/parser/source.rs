@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(CopyOption { name, value })
     }
 
-    /// A literal, a parameter, or a word that stands for itself.
+    /// A literal, a parameter, or a word that is its own value.
     fn source_value(&mut self, what: &str) -> Result<Expression> {
         let is_truth = self.is_word(0, "true") || self.is_word(0, "false");
         if self.is_name(0) && !is_truth {

@@ -129,7 +129,7 @@ impl Parser<'_> {
     /// Single queries joined by `UNION`.
     pub(super) fn union_query(&mut self) -> Result<Query> {
         let start = self.here();
-        // What is joined stands side by side.
+        // Joined parts stand side by side.
         let before = self.steps;
         let first = self.single_query()?;
         let (mut unions, mut most) = (Vec::new(), self.steps);

@@ -26,7 +26,7 @@ pub enum ExpressionKind {
     Slot(SlotId),
     /// `object.key`, of a node, edge, map, date or local date-time; null of null.
     Property {
-        /// Whose property.
+        /// Owner of the property.
         object: Box<Expression>,
         /// Its key.
         key: Arc<str>,

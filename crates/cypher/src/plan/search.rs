@@ -87,8 +87,8 @@ pub enum SearchMode {
 /// Selector of the paths between two nodes to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchSelector {
-    /// So many of the shortest.
+    /// The given number of shortest paths.
     Shortest(u64),
-    /// All of the so many least lengths.
+    /// All paths of the given number of smallest lengths.
     Groups(u64),
 }

@@ -215,7 +215,7 @@ impl<'a> CostModel<'a> {
             let shares = labels(slot).iter().filter_map(|label| self.equal_share(label, key));
             shares.reduce(f64::min)
         };
-        // Whoever made an index expects its values to tell much apart: about the root of what is there.
+        // An index suggests selective values: its distinct values are estimated as the square root of the nodes.
         let indexed = |side: &Expression| {
             let (slot, key) = property_of_slot(side)?;
             let label = labels(slot).iter().find(|label| self.is_indexed(label, key))?;

@@ -150,13 +150,13 @@ impl Order<'_> {
             }
             candidates.extend(self.walk(state, index));
         }
-        // Where there is nothing to choose, an edge that leads on comes first.
+        // Without reordering, an edge that leads on comes first.
         if self.reorders() {
             candidates.extend(self.intersections(state));
         }
         candidates.extend((0..problem.lookups.len()).filter_map(|index| self.lookup(state, index)));
         for index in 0..problem.seeks.len() {
-            // What finds many may be dearer than to begin elsewhere.
+            // A seek that finds many rows may cost more than a start elsewhere.
             if problem.seeks[index].rows <= SEEK_ROWS_MAX {
                 candidates.extend(self.seek(state, index));
             }
@@ -197,7 +197,7 @@ impl Order<'_> {
         };
         let is_free = |slot: &SlotId| !state.bound.contains(slot) && !state.elsewhere.contains(slot);
         let is_ready = seek.needs.is_subset(&state.bound);
-        // An entry of the index is dearer than one of a scan or a lookup.
+        // An entry of the index costs more than one of a scan or a lookup.
         let (rows, cost) = (state.rows * seek.rows, 2.0 * state.rows + state.rows * seek.rows);
         let is_possible = self.config.lookups && is_ready && slots.iter().all(is_free);
         is_possible.then_some(Candidate { step: Step::Seek { seek: index }, rows, cost })

@@ -11,7 +11,7 @@ impl Planner<'_> {
     pub(super) fn projection(&mut self, stream: &mut Stream, projection: BoundProjection) {
         let BoundProjection { grouping, mut items, distinct, order, skip, limit, predicate } = projection;
         if stream.ends {
-            // What is computed from groups may still need them.
+            // Expressions over groups may still need them.
             let mut used = Set::default();
             items.iter().for_each(|(_, value)| value.free_slots(&mut used));
             order.iter().for_each(|key| key.expression.free_slots(&mut used));

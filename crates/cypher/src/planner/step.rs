@@ -242,7 +242,7 @@ impl<'a> Problem<'a> {
     /// The share of what is reached as this node that carries its labels.
     fn label_share(&self, node: &GraphNode) -> f64 {
         let is_end = |edge: &&GraphEdge| edge.left == node.slot || edge.right == node.slot;
-        // What leads here by several edges is told by the one that leaves most.
+        // If several edges lead here, the estimate of the one that leaves most rows holds.
         let sketched = self.graph.edges.iter().filter(is_end).filter_map(|edge| {
             let (from, direction) = match edge.right == node.slot {
                 true => (edge.left, edge.direction),

@@ -126,7 +126,7 @@ impl ResultSink for FileSink {
 impl Drop for FileSink {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Whatever made it fail was told; what is left of it is of no use.
+            // The cause of the failure was reported; the unfinished file is of no use.
             let _ = std::fs::remove_file(&self.beside);
         }
     }

@@ -189,7 +189,7 @@ impl EdgeMapping {
         let has_roles = start.is_some();
         let stated = |role: Option<(usize, Role<'_>)>| role.and_then(|(_, role)| role.group.map(str::to_string));
         let stated = [stated(start), stated(end)];
-        // What the header says of ids is meant within the files, whatever is declared of the store.
+        // Ids in the header refer to ids within the files, also if the store declares key properties.
         let is_in_files = has_roles && groups.iter().any(|group| group.name.is_empty());
         let declared = match (&stated, is_in_files || type_column.is_some()) {
             ([None, None], false) => declared_ends(file, groups, existing)?,

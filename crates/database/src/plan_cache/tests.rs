@@ -104,7 +104,7 @@ fn a_plan_ends_with_the_facts_it_rests_on() {
         let text = "MATCH (n:N) WHERE n.id >= $least RETURN count(*)";
         let by_key = "MATCH (n:N {id: $id}) RETURN n.name";
         let mut plans: Vec<Arc<Compiled>> = Vec::new();
-        // What changes, how many are counted then, and whether it must be planned anew.
+        // The change, the number of plans counted after it, and whether the statement must be planned anew.
         for (change, expected, is_new) in [
             ("RETURN 1", "11", true),
             ("MATCH (n:N {id: 10}) SET n.name = 'ten'", "11", false),

@@ -207,7 +207,8 @@ impl Asking<'_> {
             self.collect_reads(expression, &mut reads);
         }
         for (slot, keys) in reads {
-            // A scan brings along what is read of its nodes, unless what it found was to be kept and is no more.
+            // A scan brings along the properties that are read of its nodes, unless its result was to be kept and was
+            // dropped.
             if !self.is_scanned(operator, slot) && self.is_node(operator, slot) {
                 self.ask(&Access::NodeProperties(self.labels.get(&slot).copied(), &keys), statements);
             }

@@ -177,7 +177,7 @@ fn random_graph(random: &mut SeededRandom) -> String {
     format!("UNWIND range(0, {}) AS i CREATE (:N {{i: i, part: i % 7}});\n{r};\n{d}", NODES - 1)
 }
 
-/// True if two texts are the same but for the last digits of numbers: sums come in another order.
+/// True if two texts are the same except for the last digits of numbers: sums come in another order.
 fn is_about(a: &str, b: &str) -> bool {
     const ERROR_MAX: f64 = 1e-9;
     let is_of_number = |c: char| c.is_ascii_digit() || ".-+eE".contains(c);

@@ -148,7 +148,7 @@ fn files_and_the_native_store_are_one_graph() {
         &["'Oslo', 1", "'Rome', 2"],
     );
     check("MATCH (n) RETURN labels(n)[0] AS l, count(*) ORDER BY l", &["'City', 2", "'Country', 1", "'Person', 5"]);
-    // What is new and belongs to no source is native.
+    // A new node that belongs to no source is native.
     check("CREATE (:City {name: 'Bern'})", &[]);
     check("MATCH (p {name: 'Eve'})-[:LIVES_IN]->(c) RETURN c.name, id(c) < id(p)", &["'Bern', true"]);
     check(

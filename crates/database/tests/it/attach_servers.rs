@@ -170,7 +170,7 @@ const PLANNED: &[&str] = &[
 fn plans_and_profiles_of_sources_are_told() {
     let Some((folder, database)) = world("plans", 5) else { return };
     let mut session = database.session();
-    // What is fetched ahead depends on how long answers take.
+    // The number of rows fetched ahead depends on how long answers take.
     let urls = [
         ("shop", servers::postgres().map(|server| server.url("plans"))),
         ("profiles", servers::redis().map(|server| server.url(5))),

@@ -142,7 +142,7 @@ fn random_nestings_give_an_answer_or_an_error() {
     });
 }
 
-/// Texts in which something stands within itself, or beside itself, so many times.
+/// Texts in which something is nested, or repeated side by side, `n` times.
 fn texts(n: usize) -> Vec<String> {
     let around = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(n), close.repeat(n));
     let joined = |part: &str, by: &str| vec![part; n].join(by);

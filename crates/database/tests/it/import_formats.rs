@@ -385,7 +385,7 @@ fn several_labels_and_types_in_one_import() {
             ("MATCH (c:City)-[:TWIN]->(d) RETURN d.name", "'Oslo'"),
         ],
     );
-    // Whose nodes an edge means has to be said.
+    // An edge must say which group its nodes are of.
     plan.edges = vec![EdgeFile { path: twin, edge_type: Some("TWIN".into()), ..EdgeFile::default() }];
     plan.nodes = Vec::new();
     let message = subject.import(&plan).expect_err("it could be either").message().to_string();

@@ -236,7 +236,7 @@ fn bad_input_is_an_error_or_an_answer() {
     fixture.check(&mut session, "bad input");
 }
 
-/// Whatever it ends with, it ends, and nothing is left of it.
+/// Any statement ends, with or without an error, and leaves nothing behind.
 fn check_ends(fixture: &Fixture, session: &mut database::Session, text: &str) {
     session.begin().expect("a transaction can be begun");
     session.set_timeout(Some(Duration::from_secs(20)));

@@ -167,7 +167,7 @@ fn search(random: &mut SeededRandom) -> String {
     let (first, last) = (format!("(a{})", label(random)), format!("(b{})", label(random)));
     let lengths = "RETURN a.id AS i, b.id AS j, length(p) AS l";
     let selector = *random.pick(&["ANY SHORTEST", "ALL SHORTEST", "SHORTEST 2", "SHORTEST 2 GROUPS", "ANY"]);
-    // Where there is no second path, or no second length, all trails are tried.
+    // Without a second path or a second length, all trails are tried.
     let bounds = *random.pick(if selector.contains('2') { &BOUNDS[..3] } else { BOUNDS });
     match random.index(8) {
         0 | 1 => format!("MATCH p = {selector} {first}{one}{bounds}{last} {lengths}"),

@@ -69,7 +69,7 @@ const CASES: &[(&str, &str, bool)] = &[
     ("MATCH (:P {id: 1})-[r:R]->() RETURN r.n", "MATCH ()-[r:R]->() SET r.n = 5", true),
     ("MATCH (:P {id: 2})<-[r]-() RETURN count(r)", "MATCH ()-[r:R]->() DELETE r", true),
     ("MATCH (:P {id: 1})-->(x:P) RETURN count(*)", "MATCH (p:P {id: 2}) REMOVE p:P", true),
-    // What another only reads.
+    // Rows that the other transaction only reads.
     ("MATCH (p:P) RETURN sum(p.n)", "MATCH (p:P) RETURN sum(p.n)", false),
 ];
 
@@ -85,7 +85,7 @@ fn what_was_read_must_still_be_so() {
             }
             (_, result) => wrong.push(format!("{reads} / {first}: {result:?}")),
         }
-        // Snapshot isolation allows all of it, and who only reads can always commit.
+        // Snapshot isolation allows all of it, and a transaction that only reads can always commit.
         second_commit(IsolationLevel::Snapshot, reads, first, LOG).expect("it is no conflict of writes");
         second_commit(IsolationLevel::Serializable, "RETURN 1", first, reads).expect("it only reads");
     }

@@ -239,12 +239,12 @@ fn a_transaction_is_the_source_s_own() {
 fn what_others_changed_meanwhile_is_not_overwritten() {
     for world in World::all("meanwhile") {
         if world.kind == Kind::Sqlite {
-            // Elsewhere who reads and who writes wait for each other.
+            // Elsewhere readers and writers wait for each other.
             let file = Connection::open(world.folder.join("people.db")).expect("it is there");
             file.execute_batch("PRAGMA journal_mode = WAL").expect("the journal's mode can be changed");
         }
         let (mut first, mut second) = (world.database.session(), world.database.session());
-        // What was read before is cached, and must not be what is added to.
+        // Rows read before are cached, and must not be the base of the addition.
         rows(&mut first, "MATCH (p:Person {id: 1}) RETURN p.age");
         for session in [&mut first, &mut second] {
             for _ in 0..2 {

@@ -118,7 +118,7 @@ impl Fixture {
 /// Rows that an operator may give between two checks.
 const ROWS_BETWEEN_CHECKS: u64 = 4_096;
 
-/// Statements in which all operators do some work. Each runs in a transaction, but for those that commit by themselves.
+/// Statements in which all operators do some work. Each runs in a transaction, except those that commit by themselves.
 const STATEMENTS: &[&str] = &[
     "UNWIND range(1, 200000) AS i RETURN sum(i)",
     "MATCH (n:N) WHERE n.w > 3 RETURN n.id, n.s",

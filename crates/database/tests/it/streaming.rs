@@ -25,7 +25,7 @@ impl Edges {
         Edges { nodes, edges }
     }
 
-    /// Makes a store of them, in partitions of so many edges.
+    /// Makes a store of them, in partitions of at most `partition_edges_max` edges.
     fn build(&self, folder: &Path, partition_edges_max: u64) {
         let ints =
             |values: &mut dyn Iterator<Item = u64>| Column::new(ColumnData::Int(values.map(|x| x as i64).collect()));

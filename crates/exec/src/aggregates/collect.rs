@@ -12,7 +12,7 @@ use crate::size::column_bytes;
 #[derive(Default)]
 pub(super) struct Collect {
     lists: Vec<Vec<Value>>,
-    /// Bytes of what the values share, about.
+    /// Approximate bytes that the values share.
     shared: usize,
 }
 

@@ -178,7 +178,7 @@ impl Aggregator for CountDistinct {
 
     fn bytes(&self) -> usize {
         let nodes: usize = self.nodes.iter().map(NodeSet::bytes).sum();
-        // Texts in the set are as long as the first of them, about.
+        // Strings in the set are estimated to be as long as the first of them.
         let text = self.others.iter().next().map_or(0, |(_, value)| heap_bytes(value));
         let entry = size_of::<(u32, Value)>() + size_of::<u64>() + text;
         nodes + self.integers.bytes() + self.counts.len() * size_of::<i64>() + self.others.len() * entry

@@ -136,7 +136,7 @@ impl NodeSet {
         }
     }
 
-    /// Bytes it takes, about.
+    /// Approximate bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let hashed = |set: &Set<NodeId>| set.len() * 2 * size_of::<NodeId>();
         let heap = match self {

@@ -9,10 +9,10 @@
 
 use model::Set;
 
-/// Runs must have so many rows on average.
+/// Average rows of a run from which runs are used.
 const RUN_ROWS_MIN: usize = 4;
 
-/// So many runs are looked at before that is asked.
+/// Number of runs that are looked at before the average is tested.
 const RUNS_MIN: usize = 16;
 
 /// Marks a free place: no group has this number.
@@ -95,7 +95,7 @@ impl PairSet {
         *self = PairSet::Table(table);
     }
 
-    /// Bytes it takes, about.
+    /// Approximate bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
         let wide = size_of::<(u32, i64)>() + size_of::<u64>();
         match self {

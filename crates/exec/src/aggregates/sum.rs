@@ -32,7 +32,7 @@ impl Total {
         self.count += 1;
     }
 
-    /// Adds the sum of so many integers.
+    /// Adds the sum of `count` integers.
     #[inline]
     pub(crate) fn add_integers(&mut self, sum: i128, count: i64) {
         self.integers += sum;

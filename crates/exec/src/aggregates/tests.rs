@@ -7,7 +7,7 @@ use model::{Column, ColumnData, NodeId, Result, Value};
 use super::{Aggregator, Groups, create};
 use crate::expression::tests::{Fixture, columns, shown};
 
-/// Aggregates rows in pieces of so many, with the group of each row, and merges an aggregator for each piece.
+/// Aggregates rows in pieces of `piece` rows, with the group of each row, and merges an aggregator for each piece.
 fn merged(function: &str, distinct: bool, arguments: &[Vec<Value>], groups: &[u32], piece: usize) -> Result<Column> {
     let group_count = groups.iter().max().map_or(1, |&last| last as usize + 1);
     let mut total = create(function, distinct, arguments.len())?;
@@ -28,7 +28,7 @@ fn slices(arguments: &[Vec<Value>], start: usize, end: usize) -> Vec<Arc<Column>
     arguments.iter().map(|values| Arc::new(Column::from_values(&values[start..end]))).collect()
 }
 
-/// One aggregator that is given batches of so many rows.
+/// One aggregator that is given batches of `batch` rows.
 fn in_batches(function: &str, distinct: bool, arguments: &[Vec<Value>], batch: usize) -> Result<Value> {
     let mut aggregator = create(function, distinct, arguments.len())?;
     let rows = arguments[0].len();

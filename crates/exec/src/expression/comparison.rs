@@ -105,7 +105,7 @@ fn equal<T: Copy>(
 
 fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Vec<bool>> {
     let each = |test: fn(&str, &str) -> bool| {
-        // Where texts are coded and compared with one, each of them is compared once.
+        // Dictionary-encoded strings compared with one string are compared once for each entry of the dictionary.
         if let (TextOperand::Many(texts), TextOperand::One(other)) = (a, b)
             && let Some((codes, texts)) = texts.codes()
             && texts.len() < rows

@@ -28,7 +28,7 @@ pub(crate) fn evaluate(node: &Node, frame: &Frame<'_>) -> Result<Vector> {
         made = Err(too_deep);
     }
     let vector = made.map_err(|error| error.at(node.span))?;
-    // What was made on the way and is not in the result is gone.
+    // Values made on the way that are not in the result are dropped.
     if scratch.bytes() > 0 {
         scratch.leave(vector.own_bytes());
     }

@@ -10,7 +10,7 @@ use super::evaluate::truths;
 use crate::allocations::weight;
 use crate::vector::Vector;
 
-/// From so many elements on, a list that is the same for all rows is searched by hash.
+/// Number of elements from which a list that is the same for all rows is searched by hash.
 const HASHED_LIST_ELEMENTS_MIN: usize = 8;
 
 /// The elements of the list last asked for, as a set.

@@ -154,7 +154,7 @@ impl Integers {
         Ok(Integers { start, step, count })
     }
 
-    /// Takes the next ones, at most so many.
+    /// Takes the next ones, at most `limit`.
     pub(crate) fn take(&mut self, limit: usize) -> Vec<i64> {
         let count = self.count.min(limit as i128);
         self.count -= count;

@@ -5,7 +5,7 @@
 //! - `components`: what stands behind a dot.
 //! - `operators`: `+`, `-`, `*` and `/`.
 //!
-//! All that ask for the present within one statement get the same moment, but for `realtime`.
+//! All that ask for the present within one statement get the same moment, except for `realtime`.
 
 use model::temporal::arithmetic::{self, Moment};
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};

@@ -174,7 +174,7 @@ pub(crate) fn add_set_items(items: &[SetItem], slots: &mut Slots) {
     }
 }
 
-/// Calls `look` with an expression and all expressions below it, but for those within subplans.
+/// Calls `look` with an expression and all expressions below it, except those within subplans.
 pub(crate) fn visit(expression: &Expression, look: &mut dyn FnMut(&Expression)) {
     look(expression);
     children(expression).for_each(|child| visit(child, look));

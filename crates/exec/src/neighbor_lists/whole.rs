@@ -64,7 +64,7 @@ impl Whole {
                 entries.edges[at] = entry.edge;
             }
         })?;
-        // Where the last entry of a list went is where the next list starts.
+        // The end of one list is the start of the next.
         next.rotate_right(1);
         next[0] = 0;
         for node in 0..bound {

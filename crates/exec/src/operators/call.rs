@@ -63,7 +63,7 @@ impl Call {
         Ok(Chunk { rows, columns })
     }
 
-    /// Calls the procedure for each of so many rows of columns that are kept and of arguments.
+    /// Calls the procedure for each of `rows` rows of kept columns and of arguments.
     fn call(
         &self,
         scope: Scope<'_, '_>,

@@ -127,7 +127,7 @@ const LEFT_BATCHES: usize = 16;
 /// Most rows of a chunk without columns: expressions over it make columns of as many rows.
 const COUNT_ROWS_MAX: u64 = 1 << 16;
 
-/// Pushes so many rows without columns.
+/// Pushes `rows` rows without columns.
 fn push_count(scope: Scope<'_, '_>, mut rows: u64, sink: &mut Sink<'_>) -> Result<Flow> {
     while rows > 0 {
         scope.runtime.environment.interrupt.check()?;

@@ -139,7 +139,7 @@ impl Physical for Distinct {
         if flow == Flow::Stop || pass.put_away.is_none() {
             return Ok(flow);
         }
-        // What was put away came after all that was passed on; it goes on in the order in which it came.
+        // Spilled rows came after all that were passed on; they follow in the order in which they came.
         let mut pass = Some(pass);
         in_order(scope, "Distinct", width, sink, &mut |sink| {
             if let Some(pass) = pass.take() {

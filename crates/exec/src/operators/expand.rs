@@ -160,7 +160,7 @@ impl Physical for Expand {
                 }
                 first = choice.labelled_first(view.view(), &from, &mut expand)?;
             }
-            // What is written between reads may be gone from where an edge says it is.
+            // A write between reads may remove an edge from the place that its reference names.
             let tells_ends = view.view().capabilities().dense_node_ids && !runtime.writes() && expand.top.is_none();
             let mut taken = None;
             if !self.distinct_from.is_empty() && !self.gives_edge && tells_ends {

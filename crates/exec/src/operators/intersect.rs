@@ -25,7 +25,7 @@ use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use held::Common;
 use used_edges::{Ends, UsedEdges};
 
-/// So many rows before it is read a list is loaded into the caches of the processor.
+/// Number of rows by which a list is loaded into the processor's caches ahead of being read.
 const FETCH_AHEAD: usize = 4;
 
 struct Intersect {

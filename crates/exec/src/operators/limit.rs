@@ -1,4 +1,4 @@
-//! `Limit`: the first rows. What is below it stops early, but for writes, which always run to their end.
+//! `Limit`: the first rows. What is below it stops early, except for writes, which always run to their end.
 
 use cypher::plan::{Expression, Operator};
 use model::{ErrorKind, Result, Value};

@@ -72,7 +72,7 @@ impl Top {
         }
         let first = self.first(scope, std::mem::take(&mut candidates.buffer), limit)?;
         let bytes = chunk_bytes(&first);
-        // Where leaving the last rows out wins little, it would have to be done for every batch.
+        // If dropping the last rows wins little, it would have to be repeated for every batch.
         if (fits || bytes < held / 2) && candidates.charge.try_hold(bytes).is_ok() {
             candidates.buffer.push(first);
             return Ok(());

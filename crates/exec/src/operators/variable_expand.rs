@@ -118,12 +118,12 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
 
 /// True if each end can be found by its shortest walk alone.
 fn finds_all_by_visiting_once(demand: &Demand, min: u32) -> bool {
-    // Where only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes
-    // to no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
-    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same holds
-    // of the shortest way round along directed edges, which comes to no other node twice. Against that, going along an
-    // undirected edge and back is a walk but no path, so there the way round is sought by itself; and with a `min` of 2
-    // the shortest walk may be too short.
+    // If only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes to
+    // no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
+    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same
+    // holds of the shortest way round along directed edges, which comes to no other node twice. Against that, going
+    // along an undirected edge and back is a walk but no path, so there the way round is sought by itself; and with a
+    // `min` of 2 the shortest walk may be too short.
     !demand.multiplicity && min <= 1
 }
 

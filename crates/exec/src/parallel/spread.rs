@@ -1,9 +1,9 @@
-//! Pipelines that begin with few rows and come to many: the rows before the last expansion are held, and what follows is
-//! run in parts of them.
+//! Pipelines that begin with few rows and come to many: the rows before the last expansion are held, and what follows
+//! is run in parts of them.
 //!
-//! A `Spread` stands below the last expansion of a pipeline. When the consumer wants it to hold ([`Holding`]) it keeps the
-//! rows instead of passing them on, if so many edges lead on from them that parts pay; otherwise it passes them on as if
-//! it were not there. In a part it gives the part's rows.
+//! A `Spread` stands below the last expansion of a pipeline. When the consumer wants it to hold ([`Holding`]) it keeps
+//! the rows instead of passing them on, if enough edges lead on from them for parts to pay; otherwise it passes them on
+//! as if it were not there. In a part it gives the part's rows.
 //!
 //! Cost: the degrees of the nodes that are expanded. Memory: the rows, as long as these are few; more are passed on.
 

@@ -64,7 +64,7 @@ pub(crate) struct Runs<'m> {
 }
 
 impl<'m> Sorter<'m> {
-    /// No rows of so many columns; of all that come, the first `limit` will be wanted.
+    /// An empty sorter of rows of `width` columns; the consumer will want the first `limit` of all rows.
     pub(crate) fn new(charge: Charge<'m>, width: usize, limit: usize) -> Sorter<'m> {
         let (kept, runs) = (RowBuffer::default(), Vec::new());
         Sorter { charge, sizer: Sizer::default(), width, kept, runs, file: None, descending: Vec::new(), limit }

@@ -38,7 +38,7 @@ impl<'m> RowStore<'m> {
             self.sizer = Sizer::default();
             self.charge.count(self.sizer.chunk(&chunk));
             self.kept.push(chunk);
-            // What did not fit beside others is not kept either, once the file is there.
+            // Rows that did not fit beside others stay in the file once there is one.
             return if self.charge.bytes() > block_bytes(self.charge.memory().limit()) { self.spill() } else { Ok(()) };
         }
         self.kept.push(chunk);

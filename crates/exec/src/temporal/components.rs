@@ -93,7 +93,7 @@ fn of_date_time(moment: DateTime, name: &str) -> Option<Value> {
 }
 
 fn of_duration(x: Duration, name: &str) -> Option<i64> {
-    // What does not fit into 64 bits stands at their end.
+    // Values beyond 64 bits are clamped to their ends.
     let clamped = |x: i128| i64::try_from(x).unwrap_or(if x < 0 { i64::MIN } else { i64::MAX });
     let nanos = i64::from(x.nanosecond);
     Some(match name {

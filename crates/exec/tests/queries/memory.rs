@@ -28,7 +28,7 @@ pub(super) fn with_limit<T>(limit: usize, work: impl FnOnce(&QueryMemory) -> T) 
     outcome
 }
 
-/// Two answers must be the same but for the order of rows.
+/// Two answers must be the same except for the order of rows.
 pub(crate) fn compare(text: &str, answer: &Result<Answer>, spilled: &Result<Answer>) {
     match (answer, spilled) {
         (Ok((rows, _)), Ok((spilled, _))) => {

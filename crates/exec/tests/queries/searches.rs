@@ -78,7 +78,7 @@ impl Way {
     }
 }
 
-/// All walks of at most so many edges, each hop going the way that its place says.
+/// All walks of at most `max` edges, each hop in the direction given for its place.
 fn walks(edges: &Edges, ways: &[Way], max: usize) -> Vec<Walk> {
     let mut all: Vec<Walk> = (0..NODES).map(|node| Walk { nodes: vec![node], edges: Vec::new() }).collect();
     let mut next = 0;

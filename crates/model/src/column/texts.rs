@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-/// Texts of a coded column that are so many times more than the rows taken from it are left behind.
+/// A dictionary with more entries than the rows taken from it by this factor is not taken along.
 const SPARSE_SHARE: usize = 4;
 
 /// Texts. Laid end to end, row `i` is `bytes[offsets[i]..offsets[i + 1]]`; coded, it is the text of its code.

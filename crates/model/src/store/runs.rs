@@ -11,7 +11,7 @@ use crate::column::{Bitmap, Column};
 use crate::error::Result;
 use crate::id::{EdgeTypeId, NodeId, PropertyKeyId};
 
-/// Edges in one block of runs, about.
+/// Approximate number of edges in one block of runs.
 pub const RUN_BLOCK_EDGES: usize = 1 << 16;
 
 /// Request for runs of a partition.

@@ -4,7 +4,8 @@ use super::calendar::{add_months, civil_of};
 use super::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
 
 impl Date {
-    /// The date so many months, then days, later; whole days of the duration's time count too. `None` beyond the years.
+    /// The date later by the months, then the days, of the duration; whole days of the duration's time count too.
+    /// `None` beyond the years.
     pub fn checked_add(self, duration: Duration) -> Option<Date> {
         let days = duration.days.checked_add((duration.time_nanos() / i128::from(NANOS_OF_DAY)) as i64)?;
         let moved = Date(add_months(self.0, duration.months)?.checked_add(days)?);
@@ -28,7 +29,7 @@ impl Time {
 }
 
 impl LocalDateTime {
-    /// The date-time so many months, then days, then nanoseconds later; `None` beyond the years.
+    /// The date-time later by the months, then the days, then the nanoseconds of the duration; `None` beyond the years.
     pub fn checked_add(self, duration: Duration) -> Option<LocalDateTime> {
         let moved = self.add_date(duration.months, duration.days)?;
         LocalDateTime::of_nanos(moved.nanos() + duration.time_nanos())

@@ -123,14 +123,14 @@ impl Duration {
         self.times(-1)
     }
 
-    /// So many times as long; `None` beyond 64 bits.
+    /// The duration multiplied by `factor`; `None` beyond 64 bits.
     pub fn times(self, factor: i64) -> Option<Duration> {
         let (parts, factor) = (DurationParts::from(self), i128::from(factor));
         let nanos = parts.nanos.checked_mul(factor)?;
         DurationParts { months: parts.months * factor, days: parts.days * factor, nanos }.finish()
     }
 
-    /// One of so many equal parts; `None` for zero parts, and beyond 64 bits.
+    /// The duration divided by `divisor`; `None` for zero, and beyond 64 bits.
     pub fn divided_by(self, divisor: i64) -> Option<Duration> {
         let (parts, divisor) = (DurationParts::from(self), i128::from(divisor));
         if divisor == 0 {

@@ -30,7 +30,7 @@ impl Rest<'_> {
         self.0.iter().take_while(|byte| byte.is_ascii_digit()).count()
     }
 
-    /// The number of exactly so many digits.
+    /// The number of exactly `digits` digits.
     fn number(&mut self, digits: usize) -> Option<i64> {
         if digits == 0 || digits > 18 || self.digits() < digits {
             return None;

@@ -56,7 +56,7 @@ pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Table> {
         // SAFETY: a capsule of that name holds a stream of Arrow's C interface; reading takes it over and leaves an empty one.
         let reader = unsafe { ArrayStreamReader::from_raw(pointer.as_ptr().cast()) }.map_err(unreadable)?;
         let field = reader.field().as_ref().clone();
-        // Whoever makes the stream may need Python's lock; those that do take it themselves.
+        // The maker of the stream may need Python's lock; makers that do take it themselves.
         let chunks = py.detach(|| reader.collect::<Result<Vec<_>, _>>()).map_err(unreadable)?;
         return Ok(Table { field, chunks });
     }
@@ -74,7 +74,7 @@ pub(crate) fn table(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     Ok(Table { field, chunks: vec![make_array(data)] })
 }
 
-/// Arrow's C interface ends a name at the first character of number 0: whatever came after it would be lost.
+/// Arrow's C interface ends a name at its first NUL character: the rest would be lost.
 fn refuse_cut_names(object: &Bound<'_, PyAny>) -> PyResult<()> {
     for attribute in ["column_names", "columns"] {
         let Some(names) = object.getattr_opt(attribute)? else { continue };

@@ -170,7 +170,7 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
         return found.map_err(Fault::Value);
     }
     match type_name(object).as_str() {
-        // What pandas has for what is not there.
+        // Missing values of pandas.
         "NAType" | "NaTType" => return Ok(Value::Null),
         "Timedelta" => return nanos(&object.getattr("value")?),
         // Written as `randomUUID()` writes them.

@@ -117,7 +117,7 @@ fn moment_of(moment: &Bound<'_, PyDateTime>) -> PyResult<Result<Value, Error>> {
     if moment.get_type().name()? == "NaTType" {
         return Ok(Ok(Value::Null));
     }
-    // What pandas has below a microsecond.
+    // The nanoseconds that pandas keeps below a microsecond.
     let nanos: i64 = match moment.getattr_opt(intern!(py, "nanosecond"))? {
         Some(nanos) => nanos.extract()?,
         None => 0,

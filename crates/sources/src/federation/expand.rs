@@ -291,7 +291,7 @@ impl Merged<'_> {
             *out = self.inputs[*at].batch.gather(&rows);
             return;
         }
-        // Where the taken rows of each part begin, once they are laid end to end.
+        // The starts of the taken rows of each part, once the parts are laid end to end.
         let mut bases = Vec::with_capacity(self.inputs.len());
         let mut base = 0;
         for (input, start) in self.inputs.iter().zip(starts) {

@@ -70,7 +70,7 @@ pub(super) fn join_columns<T: Copy>(
         return answers.swap_remove(0).1;
     }
     let known: usize = answers.iter().map(|(group, _)| group.ids.len()).sum();
-    // What no group has is taken from one row behind all of them.
+    // A row that no group has is taken from one row behind all of them.
     let mut places = vec![known as u32; rows];
     let mut next = 0;
     for (group, _) in &answers {

@@ -43,7 +43,8 @@ impl FederatedTransaction {
         };
         let views = joined.parts.iter().filter_map(view).collect();
         for (part, member) in joined.parts[1..].iter_mut().zip(members.iter()) {
-            // What is read and then changed must be of one transaction, or changes of others meanwhile would be lost.
+            // Reads and the changes that follow them must share a transaction, or changes of others in between would be
+            // lost.
             if let Some(transaction) = member.store.write_member_later() {
                 part.state = State::MemberWriting(transaction);
             }
@@ -404,7 +405,7 @@ impl WriteTransaction for FederatedTransaction {
     fn commit(mut self: Box<Self>) -> Result<()> {
         let part = self.written.unwrap_or(0);
         let view = match self.joined.parts[0].state {
-            // What a transaction that only read leaves to be checked, the native store checks.
+            // Checks left by a transaction that only read are made by the native store.
             State::NativeWriting(_) if part == 0 => None,
             _ if part == 0 => return Ok(()),
             _ => Some(self.views[part - 1].clone()),

@@ -201,7 +201,7 @@ impl Joined {
                 sum.sketches.clone_from(&counts.sketches);
             }
         }
-        // What was found of the native store says nothing of names that others have too.
+        // Findings about the native store say nothing of names that others have too.
         let is_shared = |names: usize, map: &dyn Fn(&NameMap, u32) -> Option<u32>| {
             (0..names as u32).any(|id| self.union.maps.iter().filter(|held| map(held, id).is_some()).count() > 1)
         };
@@ -242,7 +242,7 @@ impl Joined {
     fn count_in(&self, part: usize, count: &Count) -> Result<Option<u64>> {
         match self.count_within(part, count) {
             None => Ok(Some(0)),
-            // Which rows are edges only the parts that they lead to can tell.
+            // Only the parts that rows lead to can tell which of them are edges.
             Some(Count::Edges(types)) if self.crosses(part, types.as_deref()) => Ok(None),
             Some(count) => self.parts[part].view().count(&count),
         }

@@ -88,7 +88,7 @@ impl Table for DimacsTable {
     }
 
     fn read_as(&mut self, column: usize, field_type: &FieldType, _why: &str) {
-        // Nodes are numbers here; whoever keeps them as text names them by these.
+        // Nodes are numbers here; a string property holds the number as text.
         if *field_type == FieldType::String {
             self.columns[column].field_type = Some(FieldType::String);
         }

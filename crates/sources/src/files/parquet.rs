@@ -238,7 +238,7 @@ fn timestamps(array: &ArrayRef, unit: TimeUnit, zone: Option<&str>) -> Result<Co
         TimeUnit::Microsecond => 1_000,
         TimeUnit::Nanosecond => 1,
     };
-    // What stands in rows without a value need not be a date.
+    // Values below nulls need not be dates.
     let moments = numbers.values().iter().map(|&x| LocalDateTime::of_nanos(i128::from(x) * scale).unwrap_or_default());
     let Some(name) = zone else { return Ok(ColumnData::LocalDateTime(moments.collect())) };
     let zone = Zone::parse(name).ok_or_else(|| error!(Import, "there is no time zone '{name}'"))?;

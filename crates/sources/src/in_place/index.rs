@@ -1,9 +1,8 @@
 //! From keys to rows: the rows of a file that have a key, found by binary search over sorted keys.
 //!
-//! Integers are kept as they are, consecutive ones as two numbers. Of other keys a hash is kept: the rows found may then
-//! have other keys, and who reads them compares.
-//! Cost: 8 bytes for each key (none if they are consecutive), 4 for each row unless the file is sorted by the key; twice
-//! as much while it is built.
+//! Integers are kept as they are, consecutive ones as two numbers. Of other keys a hash is kept: the rows found may
+//! then have other keys, and readers compare the keys. Cost: 8 bytes for each key (none if they are consecutive), 4 for
+//! each row unless the file is sorted by the key; twice as much while it is built.
 
 use std::hash::BuildHasher;
 

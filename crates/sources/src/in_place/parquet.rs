@@ -212,7 +212,7 @@ impl ParquetFile {
         }
     }
 
-    /// Row groups, for who wants to know how large they are.
+    /// Row groups, for callers that need their sizes.
     pub(super) fn group_count(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }

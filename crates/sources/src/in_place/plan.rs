@@ -172,7 +172,7 @@ impl Plan {
         let open = |types: &[(String, FieldType)]| {
             Version::open(&table.path, table.format, &table.columns, types, self.bytes_max, memory)
         };
-        // Columns that are not there are told by who asks for them.
+        // A missing column is an error of the one that asks for it.
         let mut version = open(&[])?;
         if table.format == Format::Csv {
             let is_there = |(name, _): &&(String, FieldType)| version.find(name).is_some();

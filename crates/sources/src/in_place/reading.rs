@@ -193,7 +193,7 @@ impl InPlaceReading {
                     None => None,
                 },
             };
-            // What was read is good only if the file did not change meanwhile.
+            // Rows read are valid only if the file did not change meanwhile.
             stream.version.check_unchanged()?;
             let Some(columns) = read else { return Ok(stream.shape.finish(keys)) };
             let columns = stream.version.converted(columns, stream.answer.kinds.iter().copied())?;

@@ -160,7 +160,7 @@ impl TextFile {
             })?;
         }
         if !is_compressed {
-            // What stands before the first chunk is a byte order mark and the header.
+            // The bytes before the first chunk are a byte order mark and the header.
             let all =
                 files::open_file(&self.path)?.metadata().map_err(|cause| files::file_error(&self.path, &cause))?.len();
             let before = all.saturating_sub(length);

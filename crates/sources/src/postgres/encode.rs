@@ -179,7 +179,7 @@ fn array(out: &mut Vec<u8>, values: &Column, oid: u32, is_strict: bool) -> bool 
     sized(out, |out| {
         let dimensions = u32::from(!values.is_empty());
         out.extend(dimensions.to_be_bytes());
-        // Whether there are nulls is not believed by the server anyway.
+        // The server does not rely on the flag for nulls.
         out.extend(1_u32.to_be_bytes());
         out.extend(oid.to_be_bytes());
         if dimensions == 1 {

@@ -355,7 +355,7 @@ impl Stream {
         if self.state == StreamState::New {
             session.queue_bind(&portal, &self.statement).map_err(|trouble| (trouble, 0))?;
         }
-        // What is left to be done here needs all rows.
+        // Work left to be done here needs all rows.
         let rows = if self.statement.rest.is_done() { rows } else { 0 };
         session.wire.output.execute(&portal, rows);
         session.wire.output.sync();
@@ -536,7 +536,7 @@ impl Writing for Transaction {
             |session| session.command("COMMIT").map_err(|trouble| (trouble, 0)),
             |_| ("the end of the transaction".to_owned(), statement.clone()),
         )?;
-        // What follows `COMMIT` is no longer of this transaction.
+        // Statements after `COMMIT` are no longer of this transaction.
         drop(self.lease.take());
         if done == "COMMIT" {
             return Ok(());
@@ -548,7 +548,7 @@ impl Writing for Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let Some(mut lease) = self.lease.take() else { return };
-        // Whoever took rows may have ended in their midst: then more of them are on their way.
+        // A reader of rows may have panicked in their midst: then more of them are on their way.
         if std::thread::panicking() {
             return lease.close();
         }
@@ -560,7 +560,7 @@ impl Drop for Transaction {
         if self.failed.is_some() {
             session.forget_prepared();
         }
-        // The answers are read by whoever takes the session next.
+        // The next user of the session reads the answers.
         if session.wire.send().is_err() {
             lease.close();
         }

@@ -32,7 +32,7 @@ pub(super) fn client(settings: &Settings, stream: TcpStream) -> Result<Stream> {
     let fail = |what: &dyn std::fmt::Display| error!(Source, "{}: TLS: {what}", settings.name);
     let provider = Arc::new(ring::default_provider());
     let is_checked = matches!(settings.ssl, SslMode::VerifyCa | SslMode::VerifyFull)
-        // As `psql` does: who names an authority wants it checked.
+        // As `psql` does: a certificate authority that is named is checked.
         || settings.ssl == SslMode::Require && settings.root_certificate.is_some();
     let authorities = match is_checked {
         true => {

@@ -15,7 +15,7 @@ pub(super) enum SslMode {
     VerifyFull,
 }
 
-/// A server, a database in it, and who asks.
+/// A server, a database in it, and the user.
 #[derive(Clone)]
 pub(super) struct Settings {
     /// A name, an address, or the folder of a socket.

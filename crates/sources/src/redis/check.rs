@@ -101,7 +101,7 @@ fn check_edges(plan: &Plan, kind: usize, link: &mut Link, findings: &mut Vec<Fin
         some.dedup();
         let texts: Vec<String> = some.iter().filter_map(|key| key_text(key, end.key_kind)).collect();
         let ids: StringColumn = texts.iter().map(String::as_str).collect();
-        // What is wrong with the nodes themselves was said at their own place.
+        // Problems of the nodes themselves were reported at their own place.
         let Ok(found) = nodes(plan, kind, ids, &[], link) else { continue };
         let missing = texts.len() - found[0].len();
         if missing > 0 {

@@ -45,7 +45,7 @@ impl Server {
         let wrong = |cause: &dyn std::fmt::Display| error!(Source, "{name}: {cause}");
         if url.starts_with("rediss:") || url.starts_with("valkeys:") {
             static PROVIDER: Once = Once::new();
-            // Whoever was first has chosen one already, which serves as well.
+            // An earlier call has chosen one already, which serves as well.
             PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
         }
         let mut info = url.into_connection_info().map_err(|cause| wrong(&reason(&cause)))?;
@@ -304,7 +304,7 @@ impl Link {
         let before = kept.unread;
         kept.wire.send(&commands.bytes)?;
         kept.unread += commands.count;
-        // What nobody waited for comes first.
+        // Answers that nobody waited for come first.
         kept.read(before)?;
         kept.read(commands.count)
     }

@@ -144,7 +144,7 @@ impl Asked {
         let is_needed = |(id, order): (&str, &f64)| (*order == 0.0).then(|| id.to_owned());
         self.needed = starts.iter().zip(on.orders).filter_map(is_needed).collect();
         let fields: Vec<usize> = self.nodes.iter().copied().filter(|&p| !kind.properties[p].is_key).collect();
-        // Where among the values that a command gives the coordinates stand, from 1.
+        // The position of the coordinates among the values that a command gives, from 1.
         let at = |property: usize| fields.iter().position(|&p| p == property).map(|at| at + 1);
         let (Some(latitude), Some(longitude)) = (at(on.properties[0]), at(on.properties[1])) else {
             return Err(error!(Definition, "{}: latitude and longitude are no fields of the nodes", kind.name));

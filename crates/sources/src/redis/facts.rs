@@ -41,7 +41,7 @@ pub(super) fn facts(plan: &Plan, link: &mut Link) -> Result<Facts> {
         let pattern = &edges.forward.pattern;
         let ids: Vec<&str> = keys.iter().filter_map(|key| plan.id_of(pattern, key)).collect();
         let some: StringColumn = ids.iter().take(SAMPLE_NODES).copied().collect();
-        // A key of the wrong type is an error to who reads it; here it only says nothing.
+        // A key of the wrong type is an error when it is read; here it only says nothing.
         let known = resolve(&edges.forward, &some, link).and_then(|()| sizes(plan, kind, &some, link));
         let known = known.unwrap_or_default();
         let mean = known.iter().sum::<u64>() as f64 / known.len().max(1) as f64;

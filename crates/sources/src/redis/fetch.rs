@@ -265,7 +265,7 @@ impl EdgeFetch<'_> {
             (Structure::SortedSet, false) => ("ZRANGE", &["0", "-1"]),
             (Structure::Hash, true) => ("HGETALL", &[]),
             (Structure::Hash, false) => ("HKEYS", &[]),
-            // What was not found out has no key among these, or will be an error that says what it is.
+            // A structure that was not determined has no key among these, or becomes an error that names it.
             (Structure::Any | Structure::Flat, _) => ("SMEMBERS", &[]),
         }
     }

@@ -261,7 +261,7 @@ fn id_pieces(keys: &Column, end: &EndPlan, is_own: impl Fn(&str) -> bool) -> Vec
     pieces
 }
 
-/// Gives rows to who asked, as each question wants them.
+/// Gives each question its rows, in the form that it wants.
 struct Give<'s, 'f> {
     sink: &'s mut RowsSink<'f>,
     shapes: Vec<Option<Shape>>,

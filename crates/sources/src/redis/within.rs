@@ -198,7 +198,7 @@ pub(super) fn output_of(plan: &Plan, output: &Output) -> serde_json::Value {
             let (name, rest) = fetch.command(fetch.structure());
             let mut command = command(name, &at.before, &at.after, rest);
             if fetch.structure() == Structure::Any {
-                // What is there is found out by the script at its first look.
+                // The script determines the structure at its first look.
                 let known = [Structure::Set, Structure::List, Structure::SortedSet, Structure::Hash];
                 let any = known.map(|known| (structure_name(known).to_owned(), json!(fetch.command(known))));
                 command["any"] = serde_json::Value::Object(any.into_iter().collect());

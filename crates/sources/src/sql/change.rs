@@ -90,7 +90,7 @@ fn insert_nodes<'q>(
     for &(number, values) in properties {
         add_column(&mut columns, property(&node.name, &node.properties, number)?, values)?;
     }
-    // What is null in all rows is left to the table's defaults.
+    // A column that is null in all rows is left to the table's defaults.
     columns.retain(|(_, values)| !matches!(values.data, ColumnData::Null(_)));
     let answer = (&*node.key, format!("{}.{}", rows_name(&node.name, &node.rows), node.key.join(", ")));
     rows.insert(&columns, count, Some(answer))
@@ -347,7 +347,7 @@ impl<'a> Edges<'a> {
             Some(true) => vec![(&edge.source.columns, edges.sources)],
             Some(false) => vec![(&edge.target.columns, edges.targets)],
             None if !edge.key.is_empty() => vec![(&edge.key, edges.keys)],
-            // Where edges stand several times, more rows are found than there are edges, which is refused.
+            // If edges stand several times, more rows are found than there are edges, which is refused.
             None => vec![(&edge.source.columns, edges.sources), (&edge.target.columns, edges.targets)],
         }
     }

@@ -117,7 +117,7 @@ pub(super) fn compared(
     facts: &ColumnFacts,
     kind: Option<PropertyKind>,
 ) -> String {
-    // What is a text once it is read, and ordered as such by itself.
+    // A column that is read as a string, and orders as one by itself.
     let is_ordered = facts.is_binary || facts.sql_type == "uuid";
     if kind != Some(PropertyKind::String) || is_ordered {
         return column.to_owned();

@@ -333,12 +333,12 @@ impl<'a> Edges<'a> {
         })
     }
 
-    /// The rows that are asked for, but for conditions on their own properties.
+    /// The rows that are asked for, except conditions on their own properties.
     fn rows<'q>(&self, which: &Which<'q>) -> Result<Draft<'q>> {
         let dialect = self.writer.dialect;
         let mut draft = Draft::new(dialect);
         let near = self.near_columns(which)?;
-        // What the near end is compared with, and how it is reached.
+        // The value that the near end is compared with, and how it is reached.
         let (before, given) = self.near_rows(&mut draft, which)?;
         match self.by_key(which)? {
             Some(sql) => {

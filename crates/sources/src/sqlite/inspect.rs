@@ -68,7 +68,7 @@ impl Inspector<'_, '_> {
             row.get::<_, String>(0)
         })?;
         let definition = definition.into_iter().next().unwrap_or_default().to_ascii_uppercase();
-        // Which column has the collation is not told; so it is said of all texts of the table.
+        // SQLite does not say which column has the collation, so it is assumed of all strings of the table.
         let has_collation = definition.contains("COLLATE") && !definition.contains("COLLATE BINARY");
         let has_rowid = !definition.contains("WITHOUT ROWID");
         let sql = "SELECT name, type, \"notnull\", pk FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid";

@@ -156,7 +156,7 @@ impl Reading for SqliteReading {
                 }
                 (None, None) => return Ok(None),
             };
-            // What must be sorted or counted here is read to its end first.
+            // Rows that must be sorted or counted here are read to their end first.
             let most = if open.shape.is_piecewise() { rows.max(1) } else { usize::MAX };
             let (columns, count) = worker.run(move |session| session.more(number, most))?;
             open.open = Some(number);
@@ -173,7 +173,7 @@ impl Reading for SqliteReading {
     fn stop(&mut self, stream: StreamId) {
         let open = self.streams.remove(&stream.0).and_then(|stream| stream.open);
         if let (Some(number), Some(Begun { worker, .. })) = (open, &self.state) {
-            // What cannot be closed is closed with the connection.
+            // A stream that cannot be closed here is closed with the connection.
             let _ = worker.send(move |session| session.stop(number));
         }
     }
@@ -201,7 +201,7 @@ impl Writing for SqliteReading {
                 let rows = gather(all);
                 Ok((rows.first().map_or(0, Column::len), rows))
             });
-            // What was read before may have been changed meanwhile, so waiting would not help.
+            // Rows read before may have been changed meanwhile, so waiting would not help.
             let (count, rows) = made.map_err(|failure| match *is_deferred && worker::is_locked(&failure) {
                 true => Error::new(ErrorCode::Conflict, failure.message()).with_remedy("roll back and do it again"),
                 false => failure,

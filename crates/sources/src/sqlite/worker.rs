@@ -223,7 +223,7 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
         Some(E::OutOfMemory | E::TooBig) => ErrorCode::Limit,
         Some(E::DiskFull) => ErrorCode::DiskFull,
         Some(E::Unknown) if is_generated(cause) => ErrorCode::ReadOnly,
-        // What SQLite says of tables and columns that are not there, and of SQL that it cannot read.
+        // SQLite's code for tables and columns that do not exist, and for SQL that it cannot parse.
         Some(E::Unknown) => ErrorCode::Definition,
         _ => ErrorCode::Source,
     };

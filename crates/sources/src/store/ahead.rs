@@ -199,7 +199,7 @@ impl SourceView {
             };
             let mut properties = self.shared.hot.add(kind, &dimensions);
             properties.dedup();
-            // What can only be asked by key is not in the blocks.
+            // Kinds that can only be asked by key are not in the blocks.
             known.retain(|(at, ..)| match rest[*at].table {
                 Table::Lists(list) => !is_by_key(&self.shared.layout.definition.edges[list.edge].rows),
                 Table::Nodes(_) => true,

@@ -2,7 +2,7 @@
 
 use model::{Column, NodeId, Result};
 
-/// The other parts of a graph, asked by who follows edges whose far, or near, end is
+/// The other parts of a graph, asked when edges are followed whose far, or near, end is
 /// [`EndNode::Foreign`](crate::definition::EndNode::Foreign).
 pub trait Crossing {
     /// The nodes with that label whose property equals a value: rows of `values` with a node of each, in order of rows; a

@@ -120,7 +120,7 @@ impl Link {
         self.with_sent(question, |reading, _| run(reading))
     }
 
-    /// The same, for who may send something whose answer is not waited for: a reading can.
+    /// The same, for readings: they may send requests whose answers are not waited for.
     fn with_sent<T>(
         &self,
         question: Option<&Question<'_>>,
@@ -166,7 +166,7 @@ impl Link {
         }
         self.count();
         self.with_sent(questions.first(), |reading, sent| {
-            // What was answered before and nobody took is not lost.
+            // Answers that came before and that nobody took are not lost.
             let Some(sent @ Sent::Nothing) = sent else { return reading.ask(questions, sink).map(|()| false) };
             let is_sent = reading.ask_and_send(questions, sink, others)?;
             if is_sent {

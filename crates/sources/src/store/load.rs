@@ -91,7 +91,7 @@ impl SourceView {
             if let Table::Nodes(kind) = wanted.table
                 && let Some(dimensions) = self.prefetcher.dimensions(kind)
             {
-                // Where a node lies is wanted soon after the node.
+                // The coordinates of a node are wanted soon after the node.
                 properties = self.shared.hot.add(kind, dimensions);
             }
             missing.push(Missing { table: wanted.table, keys, properties });

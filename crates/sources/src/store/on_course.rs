@@ -118,7 +118,7 @@ impl SourceView {
                 Ok(pieces)
             }
             WhatIsSent::OnCourse(lists) => {
-                // What is asked does not matter for taking in what came.
+                // The request does not matter when the answer is taken in.
                 let asked = lists.asked(&[], || Which::All);
                 let pieces = self.receive_rows(&asked).and_then(|answers| self.pieces(answers, &asked, at_ns));
                 let pieces = as_far_as_it_can(pieces)?.unwrap_or_default();

@@ -266,7 +266,7 @@ impl IndexCursor for OrderedCursor<'_> {
                 if self.row == 0 { self.pulls.first_mut().map(Pull::next).transpose()?.flatten() } else { None };
             match pulled {
                 Some((nodes, columns)) => {
-                    // What the source takes for smaller, or for the same, need not be so here.
+                    // A value that the source takes for smaller, or for equal, need not be so here.
                     let holds = |row: usize| !columns[0].is_null(row) && self.range.holds(&columns[0].value(row));
                     let kept = nodes.iter().enumerate().filter(|(row, _)| holds(*row)).map(|(_, &node)| node);
                     self.nodes = kept.collect();

@@ -557,7 +557,8 @@ impl WriteTransaction for SourceTransaction {
 
     fn savepoint(&mut self) -> Savepoint {
         let number = self.savepoints.len() as u64 + 1;
-        // Also for who only reads: to some databases a question that fails ends the transaction, unless it is undone.
+        // Also for transactions that only read: in some databases a question that fails ends the transaction, unless it
+        // is undone.
         let mark = match self.link().is_open() {
             false => Mark::Beginning,
             true if self.broken.is_some() => Mark::Missing,

@@ -31,7 +31,7 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_then_forgotten() {
     let kept = connector.read().unwrap();
     drop(kept);
     server.server().kill();
-    // What had come before the end may still be given; then the error says where.
+    // Rows that arrived before the end may still be given; then the error says where.
     let lost = loop {
         match reading.more(stream, 1_000) {
             Ok(Some(_)) => {}
@@ -148,7 +148,7 @@ fn rows_that_do_not_fit() {
     assert!(odd.message().contains("t.age: the value 'seven' of the row with key 3"), "{odd}");
     let endless = failure(&url, &json(r#""day""#));
     assert!(endless.message().contains("the column day holds the date infinity"), "{endless}");
-    // A row without a key is no node, one without an end no edge; a key that leads nowhere is told to whoever asked.
+    // A row without a key is no node, one without an end no edge; a key that leads nowhere is an error for its reader.
     let connector = connect(&url, &definition(&json(r#""age""#))).unwrap();
     let mut reading = connector.read().unwrap();
     assert_eq!(rows(reading.as_mut(), all_nodes(&[])), [[Value::Int(1)], [Value::Int(3)]]);
@@ -226,7 +226,7 @@ fn many_sessions_share_few_connections() {
     assert!(most.load(Ordering::Relaxed) <= 8, "{most:?}");
 }
 
-/// Whatever is asked first of what the user may not do, the answer comes and says so.
+/// The first request may be any that the user has no right to: the answer comes and says so.
 #[test]
 fn what_the_user_may_not_do_is_said() {
     let Some(server) = servers::postgres() else { return };

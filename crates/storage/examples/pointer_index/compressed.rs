@@ -95,7 +95,7 @@ impl Gamma {
             }
             let value = pair[1] - pair[0] + 1;
             let width = value.ilog2();
-            // So many zeros, a one, and the bits below the highest.
+            // As many zeros, a one, and the bits below the highest.
             let code = u128::from((value & !(1 << width)) << 1 | 1) << width;
             let at = (bit / 64) as usize;
             index.words.resize(index.words.len().max(at + 3), 0);

@@ -78,7 +78,7 @@ impl Source {
                 last = Some(version.clone());
             }
             match version.and_then(|version| Source::with_logs(platform, directory, version)) {
-                // What is missing has been merged away if there is a new manifest; otherwise it is lost.
+                // A missing file has been merged away if there is a new manifest; otherwise it is lost.
                 Err(error) if error.code() == ErrorCode::Corrupt && attempt < ATTEMPTS => {
                     if is_behind {
                         std::thread::sleep(NAP);

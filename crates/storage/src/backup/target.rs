@@ -42,7 +42,7 @@ impl Target {
             }
             _ => StorageError::io("lock", &lock_path, error),
         })?;
-        // Whoever had the lock may have made something meanwhile.
+        // The former holder of the lock may have made something meanwhile.
         check_free(platform, directory)?;
         let target = Target { platform: platform.clone(), directory: directory.to_owned(), is_new, _lock: lock };
         let outcome = target.begin_files(source);
@@ -65,7 +65,7 @@ impl Target {
         self.platform.disk.sync_directory(&self.directory).map_err(io("sync", &self.directory))
     }
 
-    /// Writes a file, durable but for its name.
+    /// Writes a file, durable except for its name.
     pub(super) fn write_file(
         &self,
         name: &str,

@@ -101,7 +101,7 @@ impl BuildContext {
     /// Removes a file of the build that is not needed any more.
     pub fn discard(&self, path: &Path) {
         self.created.lock().expect("no holder of this lock panics").retain(|made| made != path);
-        // What cannot be removed now is removed when the store is next opened.
+        // A file that cannot be removed now is removed when the store is next opened.
         let _ = self.platform.disk.remove(path);
     }
 

@@ -166,7 +166,7 @@ impl<'a> OrderedMerge<'a> {
         Ok(())
     }
 
-    /// The input whose next edge comes first, but for `without`.
+    /// The input whose next edge comes first, except for `without`.
     fn first(&self, without: Option<usize>) -> Option<usize> {
         let is_left = |&index: &usize| self.inputs[index].at < self.inputs[index].chunk.keys.len();
         let candidates = (0..self.inputs.len()).filter(|index| Some(*index) != without).filter(is_left);

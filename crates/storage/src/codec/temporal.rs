@@ -1,4 +1,4 @@
-//! Values of time as bytes: of a fixed length each, but for the names of zones.
+//! Values of time as bytes: of a fixed length each, except for the names of zones.
 
 use model::Result;
 use model::temporal::{DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, NANOS_OF_SECOND, Time, Zone};

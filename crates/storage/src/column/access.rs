@@ -247,7 +247,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// A value that was found: verified but for the string or the tagged value that it leads to.
+/// A value that was found: verified except for the string or the tagged value that it leads to.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'c, 'a> {
     /// Its block.

@@ -139,7 +139,7 @@ impl ColumnReader {
         if let Some(column) = self.active(positions) {
             return gather(&column, self.kind, positions);
         }
-        // What lies close together comes with its neighbors.
+        // Positions that lie close together share blocks with their neighbors.
         if !self.file.is_cold() || is_dense(positions) {
             return gather(self, self.kind, positions);
         }
@@ -170,7 +170,7 @@ impl ColumnReader {
         let ask = |header: &BlockHeader, bytes: Range<usize>| {
             self.file.will_need(header.offset as usize + bytes.start, bytes.len());
         };
-        // What leads to a value comes before it: presence, then the value or its offsets, then text.
+        // The order of reads is that of dependence: presence, then the value or its offsets, then the string.
         for (header, row) in rows().filter(|(header, _)| header.has_nulls) {
             header.presence_bytes(row / RANK_ROWS).into_iter().for_each(|bytes| ask(header, bytes));
         }

@@ -65,7 +65,7 @@ fn live_edges(partitions: &[&Arc<Partition>]) -> u64 {
 fn pick_level(version: &Version, policy: &Policy, level: u8) -> Option<Compaction> {
     let of_level = |level| version.partitions().iter().filter(move |partition| partition.entry().level == level);
     let group = groups(of_level(level).collect()).into_iter().find(|group| depth(group) >= policy.fanout.max(2))?;
-    // What is older and no larger is merged along: nothing is gained by keeping it apart.
+    // Older partitions that are no larger are merged along: keeping them apart gains nothing.
     let (mut inputs, mut level_out) = (group, level.saturating_add(1));
     let whole = span(&inputs);
     for older in level.saturating_add(1)..=u8::MAX {

@@ -92,7 +92,7 @@ impl Engine {
         for (name, run) in work {
             let engine = self.clone();
             let work = move || {
-                // Whoever waits for the thread is told, and nothing is written on what it left half done.
+                // Callers that wait for the thread are told, and nothing is written on its unfinished state.
                 if catch_unwind(AssertUnwindSafe(|| run(&engine))).is_err() {
                     engine.log.fail(&model::error!(Internal, "the thread {name} of the store panicked"));
                     engine.background.flushed.notify_all();
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     fn compact_when_asked(&self) {
-        // What was not merged when the store was closed is due now.
+        // Compactions not done when the store was closed are due now.
         self.ask_for(Work::Compaction);
         let mut pause = None;
         while self.wait_for_work(pause, |state| &mut state.wants_compaction) {
@@ -171,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// Flushes until the memtable is below its limit. A failure is told to those who wait for room.
+    /// Flushes until the memtable is below its limit. A failure is told to callers that wait for room.
     fn flush_what_is_full(&self) -> Result<()> {
         let mut files = lock(&self.files);
         while self.is_full() && self.log.failure().is_none() && lock(&self.head).holder.is_none() {
@@ -188,7 +188,7 @@ impl Engine {
         let mut files = lock(&self.files);
         let is_wanted = lock(&self.published).wants_files() && lock(&self.head).holder.is_none();
         if is_wanted && self.log.failure().is_none() {
-            // The commit stands; a failure is told to those who wait for room.
+            // The commit stands; a failure is told to callers that wait for room.
             let is_flushed = self.flush(&mut files, &self.background.interrupt).is_ok();
             drop(files);
             if is_flushed {
@@ -220,13 +220,13 @@ impl Engine {
     }
 
     fn is_full(&self) -> bool {
-        // Where others need the memory, a smaller one is written out already.
+        // If others need the memory, a smaller memtable is written out already.
         let limit = self.options.memtable_bytes_max / if self.memory.is_pressed() { 4 } else { 1 };
         self.memtable_bytes.load(Ordering::Relaxed) > limit
     }
 
-    /// Has the memtable merged into files if it is full. The commit before it stands whatever happens here; a failure is told
-    /// to those who wait for room.
+    /// Has the memtable merged into files if it is full. The commit before it stands whatever happens here; a failure
+    /// is told to callers that wait for room.
     pub(super) fn flush_if_full(&self) {
         if !self.is_full() {
             return;
@@ -291,7 +291,7 @@ impl Engine {
         Ok(lock(&self.background.state))
     }
 
-    /// Wakes who waits for room, after some work that may have failed.
+    /// Wakes callers that wait for room, after some work that may have failed.
     pub(super) fn tell_flushed(&self, work: Work, failure: Option<&Error>) {
         let mut state = lock(&self.background.state);
         let ended = match work {

@@ -80,7 +80,7 @@ impl Engine {
         }
         let snapshot = self.change_log(files)?;
         let (config, mut memory) = self.merge_memory();
-        // What is written is copied out of the memtable first, which stays as it is for readers.
+        // A flush copies out of the memtable first, which stays as it is for readers.
         memory.need(memory.bytes() + snapshot.memtable.bytes);
         let built = flush::build(&snapshot.version, &snapshot.memtable, files.log, &config, interrupt)?;
         drop(memory);

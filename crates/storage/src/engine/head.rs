@@ -189,7 +189,7 @@ impl Start {
         }
     }
 
-    /// True if the state is that which it began with, but for merges of files.
+    /// True if the state is that which it began with, except for merges of files.
     pub(super) fn is_where_it_began(&self, head: &Head) -> bool {
         (self.era, self.sequence, self.flushes) == (head.era, head.sequence, head.flushes)
     }
@@ -198,7 +198,7 @@ impl Start {
     pub(crate) fn commit(&mut self, written: Written) -> Result<()> {
         let engine = self.engine.clone();
         if written.log.is_empty() {
-            // What it read is one moment, after which it may be put whatever came since; but it must not be lost.
+            // The transaction read one moment, and may be ordered after all that came since; but it must not be lost.
             return engine.finish_commits(self.sequence);
         }
         // Nobody makes room while the transaction has the turn.

@@ -38,7 +38,7 @@ impl Engine {
     pub(super) fn compact_if_due(&self) {
         match self.options.maintenance {
             Maintenance::Background => self.ask_for(Work::Compaction),
-            // A failure is told to who waits for merges; the next one tries again.
+            // A failure is told to those that wait for merges; the next merge tries again.
             Maintenance::Inline => drop(self.compact(Extent::Due, &Interrupt::new())),
         }
     }
@@ -120,7 +120,7 @@ impl Engine {
         let before = lock(&self.head).snapshot.clone();
         let from = before.version.clone();
         let mut moves = Moves::new(&from, version);
-        // What is known by now is found before the turn.
+        // Moves known by now are found before the turn.
         moved(&before.memtable, &from, version, &mut moves)?;
         drop(before);
         let mut head = lock(&self.head);

@@ -173,7 +173,7 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
     if names.iter().any(|name| name == MANIFEST_NAME) {
         return Ok(false);
     }
-    // What the making of a store leaves if it is interrupted counts as nothing: a log without records, for one.
+    // A store whose making was interrupted counts as none; a log without records is such a rest.
     let first_log = FileKind::Wal.file_name(0);
     let is_left = |name: &str| match name {
         LOCK_NAME | MANIFEST_NEW_NAME | MANIFEST_COPY_NAME => true,

@@ -240,8 +240,8 @@ impl Engine {
         Ok(head)
     }
 
-    /// Fails with `CONFLICT` if nothing is done in the transaction that holds the writers' turn, and somebody has waited for
-    /// it that long since `began_ns`: it may be one that waits for who waits here.
+    /// Fails with `CONFLICT` if nothing is done in the transaction that holds the writers' turn, and somebody has
+    /// waited for it that long since `began_ns`: it may be one that waits for the caller.
     pub(super) fn check_holder(&self, head: &Head, began_ns: u64) -> Result<()> {
         let Some(holder) = &head.holder else { return Ok(()) };
         let Some(rests_since_ns) = holder.rests_since() else { return Ok(()) };

@@ -236,7 +236,7 @@ impl Blocks {
         let state = self.states[block].load(Ordering::Relaxed);
         match state {
             IDLE => drop(self.change(block, IDLE, ACTIVE)),
-            // What waits for passes that have ended meanwhile is used like any other.
+            // A block that waits for passes that have ended meanwhile is used like any other.
             WAITING.. if others == 0 => drop(self.change(block, state, ACTIVE)),
             WAITING if self.change(block, WAITING, IDLE) => add_block(&mut seen.last, block),
             _ if state > WAITING => drop(self.change(block, state, state - 1)),

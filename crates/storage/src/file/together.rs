@@ -80,7 +80,8 @@ impl Together {
     pub(super) fn add(&mut self, file: &Arc<Blocks>, seen: &mut Seen, capacity: usize) {
         seen.first.drain(..).for_each(|blocks| self.waiting.push(file, blocks));
         seen.last.drain(..).for_each(|blocks| self.passed.push(file, blocks));
-        // What nobody needed the room of stays, for the next passes. More cannot wait than there may be, unless it has gone.
+        // Blocks whose room nobody needed stay, for the next passes. No more can wait than exist, unless some have
+        // gone.
         self.passed.forget(capacity / PASSED_SHARE);
         self.waiting.forget(capacity);
     }

@@ -175,7 +175,7 @@ impl Merge<'_> {
     }
 }
 
-/// Goes through the ids of a run, but for those whose segments are newer.
+/// Goes through the ids of a run, except those whose segments are newer.
 struct Cursor<'a> {
     run: &'a NodeRun,
     ids: Vec<u64>,

@@ -109,7 +109,7 @@ impl OrderedRun {
             return 0;
         }
         let (first, last) = (self.block_of(start) as u64, self.block_of(end) as u64);
-        // Where both ends are in one block, a part of it.
+        // If both ends are in one block, the share is a part of that block.
         let share = (last - first).max(1) as f64 / if last == first { 4.0 } else { 1.0 };
         (self.count as f64 * share / blocks as f64).ceil() as u64
     }

@@ -42,7 +42,7 @@ impl RunWriter {
             self.end_block()?;
         }
         if self.block.is_empty() {
-            // What tells this key from the last one of the block before is enough to find the block.
+            // The prefix that tells this key from the last one of the block before is enough to find the block.
             let length = if self.count == 0 { 0 } else { (shared + 1).min(key.len()) };
             self.blocks.push((self.file.position(), key[..length].to_vec()));
             shared = 0;

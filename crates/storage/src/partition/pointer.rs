@@ -321,7 +321,8 @@ impl PointerIndex {
             return file.will_need(self.offsets_start + key as usize * width / 8, width / 4 + 8);
         }
         let slot = if self.form == SPARSE { self.guess(key) } else { key as usize };
-        // Where offsets and keys would be if they were evenly spread; blocks are large, so that this is mostly near enough.
+        // The place of offsets and keys if they were evenly spread; blocks are large, so that this is mostly near
+        // enough.
         let offset = (u128::from(self.edges) * slot as u128 / self.count as u128) as u64;
         let keys = (self.form == SPARSE).then(|| self.keys.places(key, slot));
         let places = keys.into_iter().flatten().chain(self.offsets.places(offset, slot));

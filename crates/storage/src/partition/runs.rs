@@ -123,7 +123,7 @@ impl<'a> SectionRuns<'a> {
             }
             edges = self.take(edges, out, places);
         }
-        // What was there before is overwritten, so that it need not be cleared first.
+        // Old content is overwritten, so that it need not be cleared first.
         out.neighbors.resize(edges, 0);
         out.edge_type = self.live.edge_type();
         let mut rest = &mut out.neighbors[..];

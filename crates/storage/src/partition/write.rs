@@ -142,7 +142,7 @@ impl<'a> PartitionWriter<'a> {
             held.need(out.memory_bytes());
             chunk = edges.next()?;
         }
-        // What the edges came from is not needed any more, and may be large.
+        // The edges are not needed any more, and may be large.
         drop(edges);
         if self.edges + out.edges >= 1 << POSITION_BITS {
             return Err(StorageError::limit(format!("a partition of {} edges is too large", self.edges + out.edges)));

@@ -79,7 +79,7 @@ fn read_manifest(platform: &Platform, directory: &Path, losses: &mut Losses) -> 
         }
         outcome => return outcome,
     };
-    // What is wrong with the copy tells less than what is wrong with the manifest.
+    // An error of the copy says less than the error of the manifest.
     let Ok(manifest) = Manifest::read_copy(&platform.disk, directory) else { return Err(error) };
     let lost = "nothing: the copy of the manifest was read".to_owned();
     losses.add(&Problem::of(&directory.join(MANIFEST_NAME), &error), 1, &What::Text(lost));

@@ -255,7 +255,7 @@ fn encoded_bytes(value: &Value) -> usize {
     }
 }
 
-/// The error of who asks for more nodes than there are ids.
+/// The error of asking for more nodes than there are ids.
 pub(crate) fn no_ids_left() -> Error {
     StorageError::limit(format!("a store makes at most {NODE_ID_LIMIT} nodes, deleted ones included"))
         .with_remedy("export what is there and import it into a new store (knot export, knot import)")

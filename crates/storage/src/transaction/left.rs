@@ -79,7 +79,7 @@ impl Left<'_> {
             }
             Operation::SetEdgeProperties(edges, ..) | Operation::DeleteEdges(edges) => {
                 for edge in edges {
-                    // What the transaction made itself is new at its ends already.
+                    // An edge made by the transaction itself is new at its ends already.
                     if let EdgeName::Old(EdgeKey { ends, .. }) | EdgeName::Ranked { ends, .. } = edge {
                         self.add_edge(ends.edge_type, ends.source, ends.target);
                     }

@@ -269,7 +269,7 @@ impl Snapshot {
                     return Ok(());
                 }
             },
-            // Whether the others can be done shows where they are applied.
+            // Application of the others shows whether they can be done.
             Operation::DeleteEdges(_)
             | Operation::DropConstraint(_)
             | Operation::DropIndex(_)

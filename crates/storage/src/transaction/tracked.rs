@@ -119,7 +119,8 @@ impl Tracked {
     }
 
     fn note_scan(&self, labels: &[LabelId], keys: &[PropertyKeyId]) {
-        // Who gets or loses one of the labels changes its members; a value changed otherwise is one of any of them.
+        // A node that gets or loses one of the labels changes its members; a value changed otherwise may be one of any
+        // label.
         let label = labels.first().copied();
         self.note(keys.iter().map(|&key| Read::Values { label, key }));
         match label {

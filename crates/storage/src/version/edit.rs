@@ -153,7 +153,7 @@ impl VersionEdit {
         apply_indexes(self, &mut manifest);
         apply_ordered(self, &mut manifest);
         if let Some(statistics) = &self.statistics {
-            // Whoever made the edit may have begun before the sketches were last drawn.
+            // The edit may have begun before the sketches were last drawn.
             let sketches = manifest.statistics.sketches.take();
             manifest.statistics = Statistics { sketches, ..statistics.clone() };
         }

@@ -51,7 +51,7 @@ pub(crate) fn mend(platform: &Platform, directory: &Path, room: RecordRoom) -> R
             torn
         }
         Err(error) if error.code() == ErrorCode::DiskFull => {
-            // What is not sound takes the room that the copy needs.
+            // A part that is not sound takes the room that the copy needs.
             let torn = each_record(disk, directory, (first, identity), room, |_| Ok(()))?.torn;
             let shared = torn.iter().map(|torn| is_shared(disk, &torn.log)).collect::<Result<Vec<bool>>>()?;
             // To cut a log that has a second name makes no room here, and takes from the store of that name.

@@ -63,7 +63,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The memory limit, if there is one, of who reads logs.
+/// The memory limit of a reader of logs, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordRoom(Option<usize>);
 
@@ -73,7 +73,7 @@ const RECORD_SHARE: usize = 4;
 const RECORD_BYTES_MIN: usize = 1 << 20;
 
 impl RecordRoom {
-    /// For who reads each record whatever memory that takes.
+    /// For callers that read each record regardless of its memory.
     pub(crate) const UNLIMITED: RecordRoom = RecordRoom(None);
 
     /// For who holds that memory limit.
@@ -153,7 +153,7 @@ fn is_begun(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Re
     }
 }
 
-/// Removes logs but for those that are needed: what a flush could not remove, and what is left of a log that was being made.
+/// Removes logs that are not needed: those that a flush could not remove, and the rest of one that was being made.
 pub(crate) fn remove_other_logs(disk: &dyn Disk, directory: &Path, needed: RangeInclusive<u64>) -> Result<()> {
     let names = disk.list(directory).map_err(|error| StorageError::io("list", directory, error))?;
     for name in names {
@@ -241,7 +241,7 @@ impl<'d> OneLog<'d> {
         Ok(OneLog { path, name: LogName { identity, number, is_linked }, pieces, room: RecordRoom::UNLIMITED })
     }
 
-    /// Read by who has so much room.
+    /// The log as read with that room for a record.
     fn within(self, room: RecordRoom) -> OneLog<'d> {
         OneLog { room, ..self }
     }

@@ -134,7 +134,7 @@ fn read_column(column: &Column) {
     std::hint::black_box(hasher.finish());
 }
 
-/// Nodes that edges lead to were made: who keeps something for each node has a place for it.
+/// Nodes that edges lead to were made: a reader that keeps state for each node has a place for it.
 fn expect_made(view: &dyn ReadView, mut nodes: impl Iterator<Item = u64>) {
     let bound = view.node_id_bound();
     assert!(nodes.all(|node| node < bound), "an edge leads to a node that was never made");

@@ -71,7 +71,7 @@ fn what_was_committed_comes_back() {
         let store = store_with(&platform, commits);
         let summary = store.backup(Path::new(BACKUP), None, &Interrupt::new()).unwrap();
         assert!(summary.bytes_copied > 0 && summary.files_linked == 0, "{summary:?}");
-        // What is written later is not in it.
+        // Commits made later are not in it.
         commit_number(&store, commits + 1).unwrap();
         drop(store);
         numbered::check_files(&platform, Path::new(BACKUP));
@@ -134,7 +134,7 @@ fn a_later_backup_shares_the_files_of_its_base() {
     commit_number(&store, 5).unwrap();
     let shared = store.backup(second.path(), Some(first.path()), &Interrupt::new()).unwrap();
     assert_eq!(shared.files_linked, whole.files_copied - 1, "all but the log");
-    // Each stands for itself.
+    // Each is independent of the other.
     drop(first);
     restore(&second.platform(), second.path(), copy.path(), &Interrupt::new()).unwrap();
     assert_eq!(numbered::check(&*copy.open().read().unwrap()), 5);

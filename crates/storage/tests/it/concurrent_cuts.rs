@@ -126,7 +126,7 @@ fn verify(seed: u64, journal: &Journal, start: usize) -> Tally {
                 let survival = SURVIVALS[position % SURVIVALS.len()];
                 let disk = wreck.after_power_cut(survival, seed * 7_919 + position as u64);
                 tally.points += 1;
-                // What was acknowledged decides, too: the same files may be enough at one moment and not at the next.
+                // The acknowledged step counts, too: the same files may be enough at one moment and not at the next.
                 if seen.insert((disk.fingerprint(), acknowledged, begun)) {
                     let place = Place(format!(
                         "FUZZ_SEED={seed}: power cut before event {position} ({event:?}), {survival:?} survives, \

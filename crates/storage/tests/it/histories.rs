@@ -419,7 +419,7 @@ fn anomalies_of(
     let mut run = Run::new(&store, &*platform.clock, IsolationLevel::Snapshot, 200);
     (run.fault, run.has_large) = (Some(fault), transaction_bytes_max.is_some());
     if run.has_large {
-        // Readers, who wait for nobody, make most of them.
+        // Readers, which never wait, make most of them.
         run.transactions = 1_000;
     }
     // Beside indexes and constraints of the keeper that are built and dropped, as well.

@@ -39,7 +39,7 @@ fn a_torn_tail_is_cut_and_writing_goes_on() {
     // A tail of zeros may happen to be what was cut off.
     let commits_in = |bytes: &[u8]| lengths.iter().filter(|&&end| bytes.starts_with(&whole[..end])).count() - 1;
     for length in (lengths[0]..=whole.len()).step_by(3) {
-        // What a crash leaves behind the end may be missing, or zeros, or what the disk held before.
+        // Bytes that a crash leaves behind the end may be missing, or zeros, or old content of the disk.
         for tail in [&[][..], &[0; 40], &[0xab; 40]] {
             let mut bytes = whole[..length].to_vec();
             bytes.extend_from_slice(tail);

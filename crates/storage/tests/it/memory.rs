@@ -278,7 +278,7 @@ fn passes_that_know_of_each_other_read_once() {
             let known = passes(&directory, direction, readers, true);
             let text =
                 format!("{direction:?}: {alone} bytes read by one, {known} by {readers}, {unknown} by two strangers");
-            // What waits for those behind takes the place of what would be found again.
+            // Blocks that wait for passes behind take the room of those that would be found again.
             assert!(known < alone * 3 / 2 && known < unknown, "{text}");
         }
     }

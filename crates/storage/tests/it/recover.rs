@@ -171,7 +171,7 @@ fn what_is_damaged_is_lost_and_told_and_nothing_else() {
             assert!(found == whole || is_torn_tail || !recovery.losses.is_empty(), "{what}: the loss is not told");
             let problems = storage::check::check(&platform, Path::new(STORE), &Interrupt::new()).unwrap();
             let names_it = recovery.losses.iter().any(|loss| loss.file == path);
-            // What only one direction has, or an index, can be read elsewhere.
+            // Data that only one direction has, or an index, can be read elsewhere.
             assert!(problems.is_empty() || names_it || found == whole, "{what}: {:?}", recovery.losses);
             // Damage to one block leaves most of the rest.
             let is_block = (65_536..length / 2).contains(&place) && !name.ends_with(".wal");

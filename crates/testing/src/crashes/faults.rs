@@ -208,7 +208,7 @@ pub fn verify_damage<S: Subject>(subject: &S, recording: &Recording, count: u64)
             Ok(content) if content == *recording.contents.last().expect("there is a first content") => {}
             Ok(_) => return Err(violation("the answer is wrong".to_owned())),
             Err(text) => {
-                // What reads for a comparison panics with the error that it was given.
+                // A read for a comparison panics with the error that it was given.
                 let is_told = ["CORRUPT", "VERSION", "NOT_A_STORE"].iter().any(|code| text.contains(code));
                 if !is_told {
                     return Err(violation(text));

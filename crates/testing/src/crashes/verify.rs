@@ -19,15 +19,15 @@ use crate::simulation::{Event, Journal, JournalDisk, MemoryDisk, ReadOnlyDisk, S
 pub struct Verification {
     /// Ways of surviving that are tried at each operation; which ones, changes from operation to operation.
     pub survivals_per_operation: usize,
-    /// Of so many different states, one is checked file by file, written to, and closed and opened again.
+    /// One in this number of different states is checked file by file, written to, and closed and opened again.
     pub go_on_every: usize,
-    /// Of so many different states, one is cut off again at every operation of being opened.
+    /// One in this number of different states is cut off again at every operation of being opened.
     pub cut_again_every: usize,
-    /// Of so many different states that a kill leaves, one is cut off at every operation of the process that comes next: by
-    /// then what the first one wrote is not durable yet, though it is shown.
+    /// One in this number of different states that a kill leaves is cut off at every operation of the process that
+    /// comes next: by then the writes of the first process are not durable yet, though they are shown.
     pub kill_then_cut_every: usize,
-    /// Of so many different states, one is opened for reading only, twice at once, on a disk that refuses writes: nothing is
-    /// changed, nothing is missing, and the answers are those of a store that is opened to be written.
+    /// One in this number of different states is opened for reading only, twice at once, on a disk that refuses writes:
+    /// nothing is changed, nothing is missing, and the answers are those of a store that is opened to be written.
     pub read_only_every: usize,
     /// The ways of surviving.
     pub survivals: &'static [Survival],

@@ -61,7 +61,7 @@ pub enum Operation {
     DropSortKey { edge_type: &'static str },
     /// Marks a point.
     Savepoint,
-    /// Goes back to the latest mark but `back`, if there are so many.
+    /// Rolls back to the `back`-th mark before the latest, if there are as many.
     RollbackTo { back: usize },
     /// Compares the two transactions as they are now.
     Compare,

@@ -86,7 +86,7 @@ fn check_scan(
         .collect();
     let mut cursor = partitions.runs(partition, scan).expect("reading runs");
     let (mut runs, mut found) = (EdgeRuns::default(), Vec::new());
-    // What is in the block before must not matter.
+    // The old content of the block must not matter.
     runs.nodes.push(7);
     runs.neighbors.resize(100, 7);
     while cursor.next(&mut runs).expect("reading on") {

@@ -376,7 +376,7 @@ mod tests {
         Transaction { operations: operations.to_vec(), outcome: Outcome::Committed, begin_ns, end_ns }
     }
 
-    /// All at the same time, but for the last, which comes after the others.
+    /// All at the same time, except for the last, which comes after the others.
     fn together(transactions: &[&[Operation]]) -> Vec<Transaction> {
         let last = transactions.len() - 1;
         let time = |number| if number == last { (200, 300) } else { (0, 100) };

@@ -25,7 +25,7 @@ pub struct Graph {
 type State = usize;
 
 impl Graph {
-    /// No dependencies between so many.
+    /// A graph of `count` nodes without dependencies.
     pub fn new(count: usize) -> Graph {
         Graph { edges: vec![Vec::new(); count] }
     }

@@ -78,7 +78,7 @@ impl State {
                 {
                     return Err(self.broken(constraint, &format!("{id} must be {of}, found {}", values[0])));
                 }
-                // What does not equal itself, as NaN, is no conflict.
+                // A value that does not equal itself, as NaN, is no conflict.
                 if constraint.is_unique()
                     && values.iter().all(|value| value.equals(value) == Some(true))
                     && let Some(owner) = owners.insert(values, id)

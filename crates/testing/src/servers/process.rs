@@ -1,4 +1,4 @@
-//! A server as a process of its own, watched by a shell that ends it when whoever started it is gone.
+//! A server as a process of its own, watched by a shell that ends it when the process that started it is gone.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -79,7 +79,7 @@ impl Server {
 
     /// Starts it again after [`Server::stop`] or [`Server::kill`], on the same port and data.
     pub fn start_again(&self) {
-        // What was killed may still hold memory that the server shares; it goes with the last of its processes.
+        // A killed server may still hold memory that it shares; the memory goes with the last of its processes.
         let starts = (0..STARTS).any(|start| {
             if start > 0 {
                 // The one that watched is told to end: if it were only dropped, it would take the data with it.

@@ -298,7 +298,7 @@ impl io::Write for FaultyFile {
         let was_down = self.disk.is_down();
         if let Err(error) = { self.disk.state().step_of_write(&self.path, bytes.len()) } {
             if !was_down {
-                // The operation that fails may have got half way: whoever reads must cope with torn writes.
+                // The operation that fails may have got half way: readers must cope with torn writes.
                 let torn = &bytes[..bytes.len() / 2];
                 self.inner.write_all(torn)?;
                 self.inner.flush()?;
@@ -447,7 +447,7 @@ impl Disk for FaultyDisk {
             bytes.fill(UNREAD);
         }
         let mut map = FaultyMap { disk: self.clone(), path: path.to_owned(), bytes, is_lost };
-        // What cannot be read must not be taken for what stands there: whoever reads it without asking gets this.
+        // Unreadable bytes must not be taken for the real content: a reader that does not check gets these.
         for (_, bad) in self.state().unreadable.iter().filter(|(of, _)| of == path) {
             let end = (bad.end as usize).min(map.bytes.len());
             map.bytes[(bad.start as usize).min(end)..end].fill(UNREAD);

@@ -13,7 +13,7 @@ use model::platform::{Disk, MappedFile, TemporaryFile, WriteFile};
 
 use super::MemoryDisk;
 
-/// One change of the disk, or a note of whoever uses it.
+/// One change of the disk, or a note of its user.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are what their names say")]
 pub enum Event {
@@ -37,9 +37,9 @@ pub enum Event {
     Remove { path: PathBuf },
     /// The names in a directory were made durable.
     SyncDirectory { path: PathBuf },
-    /// Whoever uses the disk begins the step of that number.
+    /// The user of the disk begins the step of that number.
     Begun { step: u64 },
-    /// Whoever uses the disk was told that the step of that number is done.
+    /// The user of the disk was told that the step of that number is done.
     Acknowledged { step: u64 },
 }
 

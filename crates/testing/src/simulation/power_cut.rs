@@ -175,7 +175,7 @@ impl Wreck {
         }
         let disk = MemoryDisk::new();
         for (path, entry) in &names {
-            // What lies in a directory whose name was lost cannot be reached.
+            // A file in a directory whose name was lost cannot be reached.
             let reachable = path.ancestors().skip(1).all(|above| is_root(above) || names.contains_key(above));
             match entry {
                 _ if !reachable => {}
@@ -285,7 +285,7 @@ impl File {
         if let Change::Write { offset, bytes } = &change {
             let end = (offset + bytes.len() as u64).max(1);
             for page in offset / PAGE_BYTES..=(end - 1) / PAGE_BYTES {
-                // Whoever writes to a page has all of it written.
+                // A write to a page writes all of it.
                 if self.forgotten.remove(&page) {
                     let start = page * PAGE_BYTES;
                     let bytes = &shown[start as usize..shown.len().min((start + PAGE_BYTES) as usize)];

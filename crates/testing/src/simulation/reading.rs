@@ -1,4 +1,5 @@
-//! A disk that refuses whatever changes it, and counts that as a fault of whoever asked: a medium mounted for reading only.
+//! A disk that refuses whatever changes it, and counts that as a fault of the caller: a medium mounted for reading
+//! only.
 
 use std::any::Any;
 use std::io;

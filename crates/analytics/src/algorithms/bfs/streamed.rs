@@ -115,7 +115,7 @@ impl Search<'_> {
                 self.interrupt.check()?;
                 for (node, neighbors) in block.rows().filter(|(node, _)| unreached.get(*node as usize)) {
                     if neighbors.iter().any(|&neighbor| frontier.get(neighbor as usize)) && self.is_unreached(node) {
-                        // A row may come in pieces to several threads: whoever is first counts the node.
+                        // A row may arrive in pieces on several threads: the first thread to reach the node counts it.
                         if self.distances[node as usize].swap(depth, Ordering::Relaxed) == UNREACHED {
                             next.set(node);
                             found += 1;

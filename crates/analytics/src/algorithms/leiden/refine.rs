@@ -181,7 +181,7 @@ impl Ground<'_> {
             }
             let own = state.order[visit];
             let strength = state.totals[own as usize];
-            // Who was joined by others stays, and so does who would not be well connected by itself.
+            // A node that others have joined stays, and so does one that would not be well connected by itself.
             let is_free = state.refined[own as usize] == own && state.sizes[own as usize] == 1;
             if !is_free || !is_well_connected(state.outside[own as usize], strength) {
                 continue;

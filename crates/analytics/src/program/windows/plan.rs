@@ -81,7 +81,7 @@ impl Plan {
         let threads = context.threads.max(1);
         let mut plan = Plan::new(wanted.min(share), threads, nodes, sizes)?;
         loop {
-            // What was free may be gone: then less does, as long as it is enough.
+            // Memory that was free may be taken by now: then less is used, as long as it suffices.
             match Held::take(context.workspace, plan.bytes) {
                 Ok(held) => return Ok((plan, held)),
                 Err(refused) => plan = Plan::new(plan.bytes / 2, threads, nodes, sizes).map_err(|_| refused)?,

@@ -144,7 +144,7 @@ impl Copying<'_> {
         let mut groups: Map<EdgeTypeId, (Vec<u32>, Vec<NodeId>)> = Map::default();
         for (row, &neighbor) in batch.neighbors.iter().enumerate() {
             let member = member_of_node(neighbor);
-            // What starts and ends at copied nodes comes with the first pass.
+            // Edges that start and end at copied nodes come with the first pass.
             if pass != Pass::Out && member == self.member {
                 continue;
             }

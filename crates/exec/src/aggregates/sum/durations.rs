@@ -10,7 +10,7 @@ use crate::rows::int_at;
 pub(super) struct Durations(Vec<Option<(Duration, i64)>>);
 
 impl Durations {
-    /// Adds so many durations, whose sum is given, to those of a group.
+    /// Adds `count` durations, whose sum is given, to those of a group.
     pub(super) fn add(&mut self, group: usize, sum: Duration, count: i64) -> Result<()> {
         if self.0.len() <= group {
             self.0.resize(group + 1, None);
@@ -38,7 +38,7 @@ impl Durations {
         self.0.len() * size_of::<Option<(Duration, i64)>>()
     }
 
-    /// Two columns of so many groups: the sums, null where there is none, and the numbers.
+    /// Two columns of `groups` rows: the sums, null where there is none, and the numbers.
     pub(super) fn into_columns(self, groups: usize) -> Vec<Column> {
         let found = |group: usize| self.0.get(group).copied().flatten();
         let sums: Vec<Value> =

@@ -24,7 +24,7 @@ impl Remainder {
     }
 }
 
-/// A float rounded to so many digits after the point.
+/// A float rounded to `digits` digits after the point.
 pub(super) fn decimal(x: f64, digits: usize, mode: &str) -> Result<f64> {
     let written = format!("{}", x.abs());
     let (whole, fraction) = written.split_once('.').unwrap_or((&written, ""));

@@ -29,7 +29,7 @@ pub(super) struct Base {
     pub(super) time: Option<LocalTime>,
     /// The zone of the time, and its offset then.
     pub(super) zone: Option<(Zone, i32)>,
-    /// Fractions of a second down to so many nanoseconds stay as they are when finer ones are given.
+    /// Unit in nanoseconds: fractions of a second from it upwards are kept when finer ones are given.
     pub(super) kept_nanos: Option<i64>,
 }
 

@@ -7,7 +7,7 @@ use model::{Column, ColumnData};
 
 use crate::chunk::{Chunk, Layout};
 
-/// Runs must have so many rows on average to be worth it.
+/// Average rows of a run from which runs are used.
 const RUN_ROWS_MIN: usize = 4;
 
 /// The runs of a chunk.

@@ -2,7 +2,7 @@
 //! memory is short; at the end the groups of each part are put together, and parted again if even these do not fit. What one group
 //! holds cannot be parted by its key: its values are put aside, as far as its functions allow ([`super::values`]).
 //!
-//! Invariant: results and their order are those of aggregation in memory, but for the rounding of floating sums.
+//! Invariant: results and their order are those of aggregation in memory, except for the rounding of floating sums.
 
 use model::{Interrupt, Result};
 
@@ -56,7 +56,7 @@ impl<'m> Gathering<'m> {
         if self.charge.try_hold(bytes).is_err() && bytes > floor {
             self.state.shed(&self.charge)?;
             let left = self.state.bytes();
-            // What cannot be put aside may be too much still, which the next look finds.
+            // States that cannot be spilled may still be too many, which the next check finds.
             if left <= floor {
                 self.charge.count(left);
             }

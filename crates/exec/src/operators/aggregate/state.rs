@@ -60,7 +60,7 @@ fn put_piece(
 }
 
 impl<'m> State<'m> {
-    /// No groups, but for the one group of an aggregation without keys.
+    /// No groups, except for the one group of an aggregation without keys.
     pub(super) fn new(aggregate: &Aggregate) -> Result<State<'m>> {
         let functions = aggregate.functions.iter().map(|function| {
             if function.counts_rows() {
@@ -92,7 +92,7 @@ impl<'m> State<'m> {
         self.rows_before += rows as i64;
     }
 
-    /// Bytes that it holds, about.
+    /// Approximate bytes that it holds.
     pub(super) fn bytes(&self) -> usize {
         let functions = self.functions.iter().map(|function| match function {
             FunctionState::Rows(counts) => counts.len() * size_of::<i64>(),

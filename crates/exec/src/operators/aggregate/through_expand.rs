@@ -267,7 +267,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Nothing yet for so many nodes.
+    /// Starts empty, for `nodes` nodes.
     fn begin(&mut self, nodes: usize, properties: usize) {
         self.edges.clear();
         self.edges.resize(nodes, 0);

@@ -51,7 +51,7 @@ impl<'m> Values<'m> {
         &mut *self.state
     }
 
-    /// Bytes that the states in memory hold, about.
+    /// Approximate bytes that the states in memory hold.
     pub(super) fn bytes(&self) -> usize {
         self.state.bytes()
     }
@@ -93,7 +93,7 @@ impl<'m> Values<'m> {
         charge: &Charge<'m>,
     ) -> Result<()> {
         if !other.aside.is_empty() {
-            // What is in memory here comes before what the other put aside.
+            // States in memory here come before those that the other spilled.
             self.shed(charge)?;
             self.aside.extend(other.aside);
         }

@@ -22,7 +22,7 @@ use crate::runtime::Runtime;
 /// Ids of nodes that a thread takes at a time when it works out what all stand for.
 const STEP: usize = 4_096;
 
-/// All nodes are worked out once a share of one in so many has been asked for.
+/// All nodes are evaluated once the share of requested ones reaches one in this number.
 const WHOLE_SHARE: usize = 8;
 
 /// The largest number of ids for which arrays are made.
@@ -99,7 +99,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     pub(super) fn evaluate(&mut self, node: &Node, nodes: &[NodeId]) -> Result<Vec<Message>> {
         let mut messages = vec![Message::default(); nodes.len()];
         let mut live = self.passing(node, nodes)?;
-        // What is optional leaves no node out, so it comes after what may.
+        // An optional part drops no node, so it comes after the parts that may.
         self.multiply_nested(node, &mut live, |kind| kind != NestedKind::Optional)?;
         let is_aside = |group: &Group| matches!(group, Group::Alone(at) if node.aside == Some(*at));
         for group in node.groups.iter().filter(|group| !is_aside(group)) {
@@ -232,7 +232,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             return Ok(self.messages(&known, &edges.neighbors).map(|message| message.value).collect());
         };
         let again = &branch.node.branches[back];
-        // What the walk back would have come to: the start seen as the end of the second edge.
+        // The walk back would have given this: the start seen as the end of the second edge.
         let at_start = self.values(&again.node, nodes)?;
         let mut each = Vec::with_capacity(edges.neighbors.len());
         let same_edge = SameEdge::of(self.runtime, branch, again);

@@ -319,7 +319,7 @@ pub(super) fn apart(
         })?;
         return Ok(kept.spread(factors));
     }
-    // Where many edges lead to the same nodes, these are looked at once.
+    // If many edges lead to the same nodes, each of these is looked at once.
     let (places, once) = if ends.len() > 2 * kept.nodes.len() {
         let (places, once) = distinct(ends);
         (places, Cow::Owned(once))
@@ -381,7 +381,7 @@ pub(super) fn across(
     }
     let edges = Edges::of(evaluation.runtime, ends, far.direction, &far.types, EdgeIds::Omit)?;
     let each = evaluation.contributions(far, ends, &edges)?;
-    // What the middle node stands for follows from the edges that are at hand.
+    // The middle node's value follows from the edges at hand.
     let stands_for = |end: usize| {
         let sum = each[edges.range(end)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
         sum.saturating_mul(rests[end])

@@ -230,8 +230,8 @@ impl Evaluation<'_, '_> {
         Ok(sums)
     }
 
-    /// The types of the edges that lead to the node of a branch, if to find them out costs less than to follow those of so
-    /// many nodes.
+    /// The types of the edges that lead to the node of a branch, if finding them out costs less than following those of
+    /// the nodes.
     fn types_that_pay(&self, branch: &Branch, nodes: &[NodeId]) -> Result<Option<Arc<Option<ByType>>>> {
         if nodes.len() < NODES_MIN {
             return Ok(None);

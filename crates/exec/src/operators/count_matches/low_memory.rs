@@ -25,10 +25,10 @@ const EDGES: usize = 128;
 /// Nodes that were worked out last and are remembered in any case, for each node of the tree.
 const RECENT: usize = 256;
 
-/// Bytes that a node takes in a memo, about.
+/// Approximate bytes of a node in a memo.
 const MEMO_BYTES: usize = 48;
 
-/// Bytes that an edge takes while it is compared, about.
+/// Approximate bytes of an edge while it is compared.
 const EDGE_BYTES: usize = 96;
 
 /// Divisor of the query's memory limit: the share of it that a thread's memos may take.
@@ -172,7 +172,7 @@ impl Evaluation<'_, '_> {
                 self.charge.count(self.charge.bytes() + bytes);
             }
             numbers.extend(work(self, &nodes[start..end])?);
-            // What was remembered meanwhile stays.
+            // Entries of the memo made meanwhile stay.
             self.charge.count(self.charge.bytes() - bytes);
         }
         Ok(numbers)

@@ -39,7 +39,7 @@ impl Whole {
     }
 }
 
-/// Something made once, by whoever needs it first; others wait meanwhile.
+/// A value made once, by the first thread that needs it; others wait meanwhile.
 pub(super) struct Shared<T> {
     is_made: AtomicBool,
     made: Mutex<Option<Arc<T>>>,
@@ -75,7 +75,8 @@ impl<T> Shared<T> {
 pub(super) struct Tables {
     /// By the number of a tree's node.
     pub(super) wholes: Vec<Shared<Whole>>,
-    /// By the number of a tree's node: which types of edges lead to nodes with its labels; `None` if that is dear to know.
+    /// By the number of a tree's node: the types of edges that lead to nodes with its labels; `None` if finding them is
+    /// expensive.
     pub(super) types: Vec<Shared<Option<ByType>>>,
     /// By the number of a tree's node: how many nodes were asked for.
     pub(super) asked: Vec<AtomicUsize>,

@@ -31,7 +31,7 @@ const LEVELS_MAX: u32 = 3;
 const PIECE_ROWS: usize = 4 * model::limits::BATCH_ROWS;
 
 impl HashJoin {
-    /// Puts rows away with their keys behind them, but for those that equal nothing.
+    /// Puts rows away with their keys behind them, except those that equal nothing.
     pub(super) fn put_away(
         &self,
         scope: Scope<'_, '_>,

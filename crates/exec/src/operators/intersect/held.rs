@@ -2,7 +2,7 @@
 
 use crate::neighbor_lists::ListReader;
 
-/// A list that is so many times longer than another is searched rather than read.
+/// A list that is longer than another by this factor is searched rather than read.
 const SEARCH_RATIO: usize = 16;
 /// Shorter lists are not marked in the bitmap.
 const MARKED_MIN: usize = 8;

@@ -109,7 +109,7 @@ impl<'b, 'r> Bounds<'b, 'r> {
 /// The distance of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distance {
-    /// So many edges at least, and there is such a way along edges of the pattern.
+    /// At least this number of edges, and such a way along edges of the pattern exists.
     Exactly(u64),
     /// More than that.
     Above(u64),

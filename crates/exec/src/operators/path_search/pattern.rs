@@ -115,7 +115,7 @@ impl Pattern {
         Ok(Pattern { elements, mode: pattern.mode, selector: pattern.selector, whole: condition.transpose()? })
     }
 
-    /// The ways from a node back to itself along undirected edges of these types, at most so many, that all pass a filter
+    /// The ways from a node back to itself along undirected edges of these types, at most `max`, that all pass a filter
     /// and no two of which are the same.
     pub(crate) fn round(
         lowering: &mut Lowering,

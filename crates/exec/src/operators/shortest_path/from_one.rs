@@ -131,7 +131,7 @@ impl<'r> Search<'_, 'r> {
                     if wants_steps {
                         let edge = edge_value(&batch, index, nodes[parent as usize], expand.direction);
                         let step = Step { node: met, parent: parents + place + u64::from(parent), edge };
-                        // Where each node has one step, they come in the order of the nodes.
+                        // With one step for each node, the steps come in the order of the nodes.
                         if self.path.all { steps.push(step)? } else { reached.steps.push(step)? }
                     }
                 }

@@ -19,7 +19,7 @@ use crate::visited::{hold_path, is_batch_full, path_bytes};
 
 /// Most paths that are expanded at a time.
 const PART_PATHS: u64 = 256;
-/// Edges that these may have, about.
+/// Approximate number of edges in a part.
 const PART_EDGES: u64 = 2_048;
 
 /// The end of a path.
@@ -184,7 +184,7 @@ impl<'w, 'r> SpilledWalk<'w, 'r> {
         Ok(Flow::Continue)
     }
 
-    /// Makes the path of so many edges that ends at a place the present one.
+    /// Makes the path of `length` edges that ends at a place the present one.
     fn load(&mut self, place: u64, length: usize) -> Result<()> {
         let mut new = Vec::new();
         let (mut place, mut left) = (place, length);

@@ -19,10 +19,10 @@ use crate::runtime::{Flow, Runtime, Sink};
 use crate::size::heap_bytes;
 use crate::visited::{fits, is_batch_full};
 
-/// Edges that one part of a level may have, about.
+/// Approximate number of edges in one part of a level.
 const PART_EDGES: u64 = 16_384;
 
-/// Edges of paths that are taken before it is asked whether they make a batch, about.
+/// Approximate number of edges of paths that are taken before a check whether they fill a batch.
 const FOUND_EDGES: usize = 16_384;
 
 /// See the module.

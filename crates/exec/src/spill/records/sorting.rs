@@ -55,7 +55,7 @@ impl<'m, R: Record> Records<'m, R> {
         self.block() as u64
     }
 
-    /// The same records, each so many of them in order.
+    /// The same records in sorted runs of a given number of records.
     fn runs<K: Ord>(
         &mut self,
         length: usize,

@@ -112,7 +112,7 @@ fn every_example_is_valid_and_loads() {
     assert!(examples.len() >= 8, "{} examples", examples.len());
     for json in examples.into_iter().chain([FIGURE_3, SHOP, KEYS]) {
         check(json).unwrap_or_else(|failure| panic!("{failure}\n{json}"));
-        // What is written is valid too, in full.
+        // The written definition is valid too, in full.
         let written = read(json).to_json();
         check(&written).unwrap_or_else(|failure| panic!("{failure}\n{written}"));
     }

@@ -204,7 +204,7 @@ impl EdgeLoader {
         let limit = self.shared.buffer_bytes_max;
         let loaders = self.shared.open_loaders.load(Ordering::Relaxed).max(1);
         let rows: u64 = self.buffers.values().map(EdgeBuffer::rows).sum();
-        // Whoever sees the limit reached spills, unless others hold nearly all of it.
+        // The thread that sees the limit reached spills, unless others hold nearly all of the memory.
         if all > limit && bytes >= limit / (2 * loaders) && rows >= SPILL_EDGES_MIN {
             self.spill()?;
         }

@@ -272,7 +272,7 @@ impl RunReader {
     fn next(&mut self) -> Result<Option<Entry>> {
         loop {
             if let Some(bytes) = self.bytes.last_chunk::<ENTRY_BYTES>() {
-                // What was read lies in memory back to front, so that it can be taken from the end.
+                // Entries that were read lie in memory back to front, so that they can be taken from the end.
                 let entry = Entry::from_bytes(bytes);
                 self.bytes.truncate(self.bytes.len() - ENTRY_BYTES);
                 return Ok(Some(entry));

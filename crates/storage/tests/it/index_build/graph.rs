@@ -284,7 +284,7 @@ fn edges_of(view: &dyn ReadView, nodes: &[NodeId]) -> Vec<EdgeId> {
     edges
 }
 
-/// Values, and who has them, in order of both.
+/// Values and the nodes that have them, in order of both.
 type Entries = Vec<(Vec<Value>, u64)>;
 
 fn sorted(mut entries: Entries) -> Entries {

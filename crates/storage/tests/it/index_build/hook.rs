@@ -23,7 +23,7 @@ enum Event {
 #[derive(Debug)]
 struct Hook {
     looks: AtomicU64,
-    /// The look at which it happens; the first is that of who sets the deadline.
+    /// The look at which it happens; the first is made by the setter of the deadline.
     at: u64,
     /// It happens again after that number of looks.
     again_after: Option<u64>,

@@ -38,7 +38,7 @@ enum Values {
 }
 
 impl Far {
-    /// Bytes that it takes for so many ids and properties, about.
+    /// Approximate bytes that it takes for `bound` ids and `properties` properties.
     pub(super) fn bytes(bound: u64, properties: usize) -> usize {
         bound as usize * (8 * properties + 1)
     }
@@ -94,7 +94,7 @@ impl Far {
 }
 
 impl Numbers {
-    /// Adds the values of the nodes, of which so many are wanted.
+    /// Adds the values of the nodes, of which `wanted` are asked for.
     #[inline]
     pub(super) fn add(&self, nodes: &[NodeId], wanted: usize, total: &mut Total) {
         let count = || match &self.present {
