@@ -2,6 +2,7 @@
 //!
 //! - [`block`]: what the bytes of a block are.
 //! - [`access`]: getting at one value or many, verified.
+//! - [`fixed`]: values of fixed width, at any place.
 //! - [`encode`]: choosing and writing the encoding of a block.
 //! - [`large`]: blocks whose values wait in a file.
 //! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
@@ -15,6 +16,7 @@ pub mod access;
 pub mod block;
 pub mod encode;
 pub(crate) mod grouped;
+mod fixed;
 mod large;
 pub mod parts;
 pub mod patch;

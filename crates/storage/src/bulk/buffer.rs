@@ -119,6 +119,8 @@ impl JoinedColumn {
 }
 
 impl BlockSource for JoinedColumn {
+    const IS_IN_MEMORY: bool = true;
+
     fn headers(&self) -> &[BlockHeader] {
         &self.headers
     }

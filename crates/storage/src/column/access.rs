@@ -12,6 +12,7 @@ use model::temporal::{Date, LocalTime};
 use model::{Result, Value};
 
 use super::block::{BlockHeader, Encoding, RANK_ROWS};
+use super::fixed::Fixed;
 use super::parts::Parts;
 use crate::codec::bits::Packed;
 use crate::codec::bytes::Get;
@@ -178,10 +179,10 @@ impl<'a> Values<'a> {
         &self.bytes[at + self.header.null_bytes() - self.start..]
     }
 
-    /// The integer (or date, or time of day) at a place.
-    #[inline]
-    pub fn int(&self, place: usize) -> i64 {
-        self.packed(self.header.width).get(place).wrapping_add(self.header.min) as i64
+    /// The values as what they are if all have the same width.
+    #[inline(always)]
+    pub(super) fn fixed(&self) -> Fixed<'a> {
+        Fixed::new(self.header, self.bytes, self.start.wrapping_sub(self.header.null_bytes()))
     }
 
     /// Fills `out` with the integers from a place on.
@@ -189,21 +190,6 @@ impl<'a> Values<'a> {
         self.packed(self.header.width).unpack(place, out);
         let min = self.header.min;
         out.iter_mut().for_each(|entry| *entry = entry.wrapping_add(min));
-    }
-
-    /// The float at a place.
-    #[inline]
-    pub fn float(&self, place: usize) -> f64 {
-        match self.header.encoding {
-            Encoding::Float32 => {
-                let bytes = self.from(place * 4)[..4].try_into().expect("a float has four bytes");
-                f64::from(f32::from_le_bytes(bytes))
-            }
-            Encoding::Float64 => {
-                f64::from_le_bytes(self.from(place * 8)[..8].try_into().expect("a float has eight bytes"))
-            }
-            _ => f64::from_bits(self.header.min),
-        }
     }
 
     /// Adds `count` floats from a place on to `out`.
@@ -218,12 +204,6 @@ impl<'a> Values<'a> {
             }
             _ => out.resize(out.len() + count, f64::from_bits(self.header.min)),
         }
-    }
-
-    /// The boolean at a place.
-    #[inline]
-    pub fn bool(&self, place: usize) -> bool {
-        self.packed(1).get(place) != 0
     }
 
     /// The code into the dictionary of the string at a place.
@@ -262,19 +242,19 @@ impl<'a> Found<'_, 'a> {
     /// The integer (or date, or time of day).
     #[inline]
     pub fn int(&self) -> i64 {
-        self.values.int(self.place)
+        self.values.fixed().int(self.place)
     }
 
     /// The float.
     #[inline]
     pub fn float(&self) -> f64 {
-        self.values.float(self.place)
+        self.values.fixed().float(self.place)
     }
 
     /// The boolean.
     #[inline]
     pub fn bool(&self) -> bool {
-        self.values.bool(self.place)
+        self.values.fixed().bool(self.place)
     }
 
     /// The code of the string in the dictionary.
@@ -369,13 +349,19 @@ impl<'a> Cursor<'a> {
         Ok(presence.place(row % RANK_ROWS))
     }
 
+    /// Like [`Cursor::place`]; a place at which there is no value is damage.
+    #[inline]
+    pub(super) fn place_within(&mut self, row: usize) -> Result<Option<usize>> {
+        match self.place(row)? {
+            Some(place) if place >= self.block.header.present as usize => Err(self.block.no_place(place)),
+            place => Ok(place),
+        }
+    }
+
     /// The value of a row; `None` if the row has none, or is none of the block.
     #[inline]
     pub fn find(&mut self, row: usize) -> Result<Option<Found<'_, 'a>>> {
-        let Some(place) = self.place(row)? else { return Ok(None) };
-        if place >= self.block.header.present as usize {
-            return Err(self.block.no_place(place));
-        }
+        let Some(place) = self.place_within(row)? else { return Ok(None) };
         if !self.values.hold(place) {
             self.values = self.block.values_around(place)?;
         }

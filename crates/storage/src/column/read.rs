@@ -10,6 +10,7 @@ use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Val
 
 use super::access::{Block, Cursor, Found};
 use super::block::{BlockHeader, Encoding, Kind, RANK_ROWS};
+use super::fixed::visit_fixed;
 use super::parts::Parts;
 use crate::codec::bytes::Get;
 use crate::file::StoreFile;
@@ -20,8 +21,8 @@ const AHEAD_POSITIONS: usize = 2_048;
 /// Positions that are no further apart than this, on average, are read without being asked for.
 const DENSE_GAP: u64 = 16;
 
-/// Blocks in memory that are held open together, at most.
-const OPEN_BLOCKS_MAX: usize = 64;
+/// Number of blocks in memory up to which they are held open together, whatever the number of rows that are read.
+const OPEN_BLOCKS_MIN: usize = 64;
 
 /// Something that has the blocks of a column.
 pub trait BlockSource {
@@ -302,6 +303,11 @@ impl<T> Rows<T> {
     }
 }
 
+/// True if the blocks of a source are held open together while this many rows are read, which may jump about among them.
+fn is_opened_once<S: BlockSource>(source: &S, rows: usize) -> bool {
+    S::IS_IN_MEMORY && source.headers().len() <= rows.max(OPEN_BLOCKS_MIN)
+}
+
 /// Calls `each` for every position with its value; with `None` where there is none.
 #[inline]
 fn visit<S: BlockSource>(
@@ -311,8 +317,7 @@ fn visit<S: BlockSource>(
 ) -> Result<()> {
     let count = source.headers().len();
     let place_of = |position: u64| (position as usize / COLUMN_BLOCK_ROWS, position as usize % COLUMN_BLOCK_ROWS);
-    if S::IS_IN_MEMORY && count <= OPEN_BLOCKS_MAX {
-        // Positions may jump about among them.
+    if is_opened_once(source, positions.size_hint().0) {
         let cursors = (0..count).map(|index| source.block(index).map(Cursor::new));
         let mut cursors: Vec<Cursor<'_>> = cursors.collect::<Result<_>>()?;
         for position in positions {
@@ -353,12 +358,18 @@ pub fn gather_from<S: BlockSource>(
     count: usize,
 ) -> Result<Column> {
     macro_rules! typed {
-        ($filler:expr, $data:expr, |$found:ident| $get:expr) => {{
+        ($filler:expr, $data:expr, $get:ident, $wrap:expr) => {{
             let mut rows = Rows::new(count);
-            visit(source, positions, |found| {
-                rows.push(found.map(|$found| $get), $filler);
-                Ok(())
-            })?;
+            if is_opened_once(source, count) {
+                visit_fixed(source, positions, |found| {
+                    rows.push(found.map(|(values, place)| $wrap(values.$get(place))), $filler);
+                })?;
+            } else {
+                visit(source, positions, |found| {
+                    rows.push(found.map(|found| $wrap(found.$get())), $filler);
+                    Ok(())
+                })?;
+            }
             rows.column($data)
         }};
     }
@@ -384,17 +395,15 @@ pub fn gather_from<S: BlockSource>(
     }
     Ok(match kind {
         None => Column::nulls(count),
-        Some(Kind::Int) => typed!(0, ColumnData::Int, |found| found.int()),
-        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, |found| Date(found.int())),
+        Some(Kind::Int) => typed!(0, ColumnData::Int, int, std::convert::identity),
+        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, int, Date),
         Some(Kind::LocalDateTime) => parts!(LocalDateTime::default(), ColumnData::LocalDateTime, local_date_time),
-        Some(Kind::LocalTime) => {
-            typed!(LocalTime(0), ColumnData::LocalTime, |found| LocalTime(found.int()))
-        }
+        Some(Kind::LocalTime) => typed!(LocalTime(0), ColumnData::LocalTime, int, LocalTime),
         Some(Kind::Time) => parts!(Time::default(), ColumnData::Time, time),
         Some(Kind::DateTime) => parts!(DateTime::default(), ColumnData::DateTime, date_time),
         Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
-        Some(Kind::Float) => typed!(0.0, ColumnData::Float, |found| found.float()),
-        Some(Kind::Bool) => typed!(false, ColumnData::Bool, |found| found.bool()),
+        Some(Kind::Float) => typed!(0.0, ColumnData::Float, float, std::convert::identity),
+        Some(Kind::Bool) => typed!(false, ColumnData::Bool, bool, std::convert::identity),
         Some(Kind::String) => gather_texts(source, positions, count)?,
         Some(Kind::Mixed) => {
             let mut builder = ColumnBuilder::default();

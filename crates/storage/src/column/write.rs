@@ -220,6 +220,8 @@ impl MemoryColumn {
 }
 
 impl BlockSource for MemoryColumn {
+    const IS_IN_MEMORY: bool = true;
+
     fn headers(&self) -> &[BlockHeader] {
         &self.blocks
     }
