@@ -18,7 +18,7 @@ use crate::parallel::spread::SpreadPipeline;
 use crate::runtime::{Physical, RowSubplan, Step};
 
 pub(crate) use liveness::Slots;
-pub(crate) use local::{is_row_local, keeps_row_order};
+pub(crate) use local::{is_row_local, keeps_row_order, starts_from_argument};
 
 /// Requirements of a consumer for the rows of an operator.
 #[derive(Clone, Debug)]

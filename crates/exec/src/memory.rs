@@ -314,6 +314,12 @@ impl<'m> Charge<'m> {
         self.memory
     }
 
+    /// Ends the charge without giving its bytes back: whoever takes the number releases them.
+    #[must_use]
+    pub(crate) fn into_bytes(mut self) -> usize {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Another charge of the same operator.
     #[must_use]
     pub fn another(&self) -> Charge<'m> {

@@ -81,7 +81,7 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
         OperatorKind::Optional { input, subplan, slots } => optional::lower(lowering, input, subplan, slots, demand),
         OperatorKind::SemiApply { input, subplan, anti } => semi_apply::lower(lowering, input, subplan, *anti, demand),
         OperatorKind::CrossProduct { left, right } => cross_product::lower(lowering, left, right, demand),
-        OperatorKind::HashJoin { left, right, on } => hash_join::lower(lowering, left, right, on, demand),
+        OperatorKind::HashJoin { .. } => hash_join::lower(lowering, plan, demand),
         OperatorKind::Call { .. } => call::lower(lowering, &plan.kind, demand),
         OperatorKind::CountMatches { input, count, trees } => {
             count_matches::lower(lowering, plan, input, *count, trees, demand)

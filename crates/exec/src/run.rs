@@ -65,6 +65,7 @@ impl Prepared {
             Ok(if sink(chunk.rows, &columns)? { Flow::Continue } else { Flow::Stop })
         });
         runtime.lists.release(environment.memory);
+        runtime.states.release(environment.memory);
         outcome?;
         held.finish(self.output.len()).for_each(&mut |chunk| {
             push_in_batches(scope, chunk, &mut |chunk| {

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cypher::plan::{OperatorId, PlanMode};
@@ -150,8 +151,25 @@ pub trait Transactions: Sync {
     fn snapshot(&self) -> Result<Arc<dyn ReadView>>;
 }
 
-/// States that operators keep for all parts of a run, by their numbers.
-pub(crate) type SharedStates = Mutex<Map<OperatorId, Arc<dyn Any + Send + Sync>>>;
+/// States that operators keep for all parts of a run.
+#[derive(Default)]
+pub(crate) struct SharedStates {
+    by_operator: Mutex<Map<OperatorId, Arc<dyn Any + Send + Sync>>>,
+    /// Bytes charged for them.
+    charged: AtomicUsize,
+}
+
+impl SharedStates {
+    /// Takes over the bytes of a charge until the run ends.
+    pub(crate) fn take_over(&self, charge: Charge<'_>) {
+        self.charged.fetch_add(charge.into_bytes(), Ordering::Relaxed);
+    }
+
+    /// Gives back what was charged for states that are no longer wanted.
+    pub(crate) fn release(&self, memory: &QueryMemory) {
+        memory.release(self.charged.swap(0, Ordering::Relaxed));
+    }
+}
 
 /// One run of a plan.
 pub(crate) struct Runtime<'a> {
@@ -216,7 +234,7 @@ impl<'a> Runtime<'a> {
     }
     /// The state that an operator keeps for all parts of the run, made when it is first asked for.
     pub(crate) fn shared<T: Send + Sync + 'static>(&self, id: OperatorId, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.states.by_operator.lock().unwrap_or_else(PoisonError::into_inner);
         let state = states.entry(id).or_insert_with(|| Arc::new(make()));
         Arc::clone(state).downcast().expect("an operator always asks for the same kind of state")
     }

@@ -49,6 +49,8 @@ pub(super) struct Order<'a> {
     pub(super) config: &'a OptimizerConfig,
     /// Unconnected parts may be planned by themselves: nothing before them writes.
     pub(super) may_join: bool,
+    /// The pattern is matched again and again, for the rows around it.
+    pub(super) is_repeated: bool,
     pub(super) interrupt: &'a Interrupt,
 }
 
@@ -380,17 +382,31 @@ impl Order<'_> {
 
     /// Starts the part that leaves the fewest rows, at the node that costs least; the first one, if parts stay in order.
     fn start(&self, state: State, parts: &[Vec<usize>]) -> Result<State> {
-        let is_nested = state.rows <= NESTED_ROWS_MAX || !self.may_join || !self.config.hash_joins;
-        let empty = State {
-            bound: Set::default(),
-            elsewhere: state.elsewhere.union(&state.bound).copied().collect(),
-            edges_done: state.edges_done.clone(),
-            conditions_done: state.conditions_done.clone(),
-            rows: 1.0,
-            cost: 0.0,
-            steps: Vec::new(),
-        };
-        let base = if is_nested { &state } else { &empty };
+        let has_many = state.rows > NESTED_ROWS_MAX;
+        if self.may_join && self.config.hash_joins && (has_many || self.is_repeated) {
+            let empty = State {
+                bound: Set::default(),
+                elsewhere: state.elsewhere.union(&state.bound).copied().collect(),
+                edges_done: state.edges_done.clone(),
+                conditions_done: state.conditions_done.clone(),
+                rows: 1.0,
+                cost: 0.0,
+                steps: Vec::new(),
+            };
+            if let Some(part) = self.cheapest(&empty, parts)? {
+                let on = self.join_conditions(&state, &part);
+                // For one row at a time, nothing but equal keys makes a join better than a scan.
+                if has_many || !on.is_empty() {
+                    return Ok(self.join(state, part, on));
+                }
+            }
+        }
+        let nested = self.cheapest(&state, parts)?;
+        Ok(nested.unwrap_or(state))
+    }
+
+    /// The part, begun where it costs least, that leaves the fewest rows; the first one, if parts stay in order.
+    fn cheapest(&self, base: &State, parts: &[Vec<usize>]) -> Result<Option<State>> {
         let mut best: Option<State> = None;
         for nodes in parts {
             let starts = if self.reorders() { nodes.len().min(STARTS_MAX) } else { 1 };
@@ -413,11 +429,7 @@ impl Order<'_> {
                 break;
             }
         }
-        Ok(match best {
-            Some(part) if is_nested => part,
-            Some(part) => self.join(state, part),
-            None => state,
-        })
+        Ok(best)
     }
 
     /// The states after each seek that finds something of a part, and all that follows from it.
@@ -450,16 +462,18 @@ impl Order<'_> {
         Ok(state)
     }
 
+    /// The conditions by which a part that was planned by itself is joined.
+    fn join_conditions(&self, state: &State, part: &State) -> Vec<usize> {
+        let conditions = self.problem.conditions.iter().enumerate();
+        let joining = conditions.filter(|(index, condition)| {
+            !part.conditions_done[*index] && self.joins(condition, &state.bound, &part.bound)
+        });
+        joining.map(|(index, _)| index).collect()
+    }
+
     /// Joins a part that was planned by itself.
-    fn join(&self, state: State, part: State) -> State {
-        let mut on = Vec::new();
-        let mut selectivity = 1.0;
-        for (index, condition) in self.problem.conditions.iter().enumerate() {
-            if !part.conditions_done[index] && self.joins(condition, &state.bound, &part.bound) {
-                on.push(index);
-                selectivity *= condition.selectivity;
-            }
-        }
+    fn join(&self, state: State, part: State, on: Vec<usize>) -> State {
+        let selectivity: f64 = on.iter().map(|&index| self.problem.conditions[index].selectivity).product();
         let mut joined = State {
             bound: state.bound.union(&part.bound).copied().collect(),
             elsewhere: state.elsewhere,

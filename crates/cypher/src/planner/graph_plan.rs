@@ -49,6 +49,7 @@ impl Planner<'_> {
             problem: &problem,
             config: self.config,
             may_join: !stream.writes,
+            is_repeated: matches!(stream.operator.first().kind, OperatorKind::Argument { .. }),
             interrupt: self.context.interrupt,
         };
         let steps = order.solve(&stream.bound, stream.rows())?.ok_or_else(|| {

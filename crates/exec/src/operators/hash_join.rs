@@ -1,19 +1,21 @@
 //! `HashJoin`: rows of left and right whose keys are equal; null equals nothing.
 //!
 //! The right side is kept in memory. If it does not fit, both sides are put away, parted by the hash of their keys, and
-//! joined part by part ([`parted`]).
+//! joined part by part ([`partitioned`]). A join of the rows around a subplan with something that does not depend on them
+//! is run again and again, and keeps what is smaller ([`repeated`]).
 
 mod partitioned;
+mod repeated;
 
 use std::sync::Arc;
 
-use cypher::plan::{Expression, Operator};
+use cypher::plan::{Operator, OperatorKind};
 use model::{Column, ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::group_table::GroupTable;
-use crate::lowering::{Demand, Lowered, Lowering, keep};
+use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced, starts_from_argument};
 use crate::memory::Charge;
 use crate::operators::gather;
 use crate::rows::{NO_ROW, RowBuffer, gather_columns};
@@ -28,6 +30,7 @@ struct HashJoin {
     right_keys: Vec<CompiledExpression>,
     left_keep: Vec<usize>,
     right_keep: Vec<usize>,
+    left_width: usize,
     right_width: usize,
 }
 
@@ -65,24 +68,21 @@ pub(crate) fn lower_sides(
 }
 
 /// Lowers `HashJoin`.
-pub(crate) fn lower(
-    lowering: &mut Lowering,
-    left: &Operator,
-    right: &Operator,
-    on: &[(Expression, Expression)],
-    demand: &Demand,
-) -> Result<Lowered> {
+pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Result<Lowered> {
+    let OperatorKind::HashJoin { left, right, on } = &plan.kind else { return Err(misplaced(&plan.kind)) };
+    let is_repeated = starts_from_argument(left) && !starts_from_argument(right);
     let left_demand = on.iter().fold(demand.clone(), |demand, (key, _)| demand.and_expression(key));
     let right_demand = on.iter().fold(demand.clone(), |demand, (_, key)| demand.and_expression(key));
     let sides = lower_sides(lowering, (left, &left_demand), (right, &right_demand), demand)?;
     let left_keys = on.iter().map(|(key, _)| lowering.compile(key, &sides.left_layout)).collect::<Result<_>>()?;
     let right_keys = on.iter().map(|(_, key)| lowering.compile(key, &sides.right_layout)).collect::<Result<_>>()?;
-    let Sides { left, left_keep, right, right_layout, right_keep, layout, .. } = sides;
-    let right_width = right_layout.len();
-    Ok((Box::new(HashJoin { left, right, left_keys, right_keys, left_keep, right_keep, right_width }), layout))
+    let Sides { left, left_layout, left_keep, right, right_layout, right_keep, layout } = sides;
+    let (left_width, right_width) = (left_layout.len(), right_layout.len());
+    let join = HashJoin { left, right, left_keys, right_keys, left_keep, right_keep, left_width, right_width };
+    Ok((if is_repeated { Box::new(repeated::Repeated { id: plan.id, join }) } else { Box::new(join) }, layout))
 }
 
-/// The right side: its rows, and a chain of rows for each key.
+/// One side: its rows, and a chain of rows for each key.
 struct Table {
     rows: Chunk,
     groups: GroupTable,
@@ -99,11 +99,13 @@ enum Right<'m> {
 /// Bytes that the table needs for each row besides the row.
 const ROW_BYTES: usize = 40;
 
-/// Matches found and not passed on yet.
+/// Matches found and not passed on yet: rows of the side that streams by, and of the one in the table.
 #[derive(Default)]
 struct Matches {
-    left: Vec<u32>,
-    right: Vec<u32>,
+    streamed: Vec<u32>,
+    kept: Vec<u32>,
+    /// The left side is the one in the table.
+    keeps_left: bool,
     /// A column of the left side that is passed on behind all others.
     numbers: Option<usize>,
 }
@@ -186,12 +188,12 @@ impl HashJoin {
         let environment = &scope.runtime.environment;
         let groups = table.groups.find(keys, chunk.rows);
         for (row, &group) in groups.iter().enumerate() {
-            let mut right = if group == NO_ROW { NO_ROW } else { table.first[group as usize] };
-            while right != NO_ROW {
-                matches.left.push(row as u32);
-                matches.right.push(right);
-                right = table.next[right as usize];
-                if matches.left.len() >= environment.settings.batch_rows {
+            let mut kept = if group == NO_ROW { NO_ROW } else { table.first[group as usize] };
+            while kept != NO_ROW {
+                matches.streamed.push(row as u32);
+                matches.kept.push(kept);
+                kept = table.next[kept as usize];
+                if matches.kept.len() >= environment.settings.batch_rows {
                     environment.interrupt.check()?;
                     if self.push(chunk, table, matches, sink)? == Flow::Stop {
                         return Ok(Flow::Stop);
@@ -203,31 +205,37 @@ impl HashJoin {
     }
 
     fn push(&self, chunk: &Chunk, table: &Table, matches: &mut Matches, sink: &mut Sink<'_>) -> Result<Flow> {
-        if matches.left.is_empty() {
+        let rows = matches.kept.len();
+        if rows == 0 {
             return Ok(Flow::Continue);
         }
-        let mut columns = gather_columns(chunk, &self.left_keep, &matches.left);
-        columns.extend(gather_columns(&table.rows, &self.right_keep, &matches.right));
-        columns.extend(matches.numbers.map(|numbers| Arc::new(chunk.columns[numbers].gather(&matches.left))));
-        let rows = matches.left.len();
-        matches.left.clear();
-        matches.right.clear();
+        let (streamed, kept) = ((chunk, &matches.streamed), (&table.rows, &matches.kept));
+        let (left, right) = if matches.keeps_left { (kept, streamed) } else { (streamed, kept) };
+        let mut columns = gather_columns(left.0, &self.left_keep, left.1);
+        columns.extend(gather_columns(right.0, &self.right_keep, right.1));
+        columns.extend(matches.numbers.map(|numbers| Arc::new(chunk.columns[numbers].gather(&matches.streamed))));
+        matches.streamed.clear();
+        matches.kept.clear();
         sink(Chunk { rows, columns })
+    }
+
+    /// Joins the rows of the left side with the right side in a table.
+    fn probe_left(&self, scope: Scope<'_, '_>, table: &Table, sink: &mut Sink<'_>) -> Result<Flow> {
+        let mut matches = Matches::default();
+        self.left.run(scope, &mut |chunk| {
+            scope.runtime.environment.interrupt.check()?;
+            let keys = self.keys(scope, &self.left_keys, &chunk)?;
+            self.probe(scope, table, (&chunk, &keys), &mut matches, sink)
+        })
     }
 }
 
 impl Physical for HashJoin {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let (table, _charge) = match self.build(scope)? {
-            Right::InMemory(table, charge) => (table, charge),
-            Right::Parted(right) => return self.join_partitioned(scope, right, sink),
-        };
-        let mut matches = Matches::default();
-        self.left.run(scope, &mut |chunk| {
-            scope.runtime.environment.interrupt.check()?;
-            let keys = self.keys(scope, &self.left_keys, &chunk)?;
-            self.probe(scope, &table, (&chunk, &keys), &mut matches, sink)
-        })
+        match self.build(scope)? {
+            Right::InMemory(table, _charge) => self.probe_left(scope, &table, sink),
+            Right::Parted(right) => self.join_partitioned(scope, right, sink),
+        }
     }
 }
 

@@ -109,11 +109,13 @@ impl BatchKey {
 /// For a plan that finds one node, or one edge between bound nodes (then its direction), and filters.
 fn simple_pattern(plan: &Operator) -> Option<Option<Direction>> {
     let is_argument = |input: &Operator| matches!(input.kind, OperatorKind::Argument { .. });
+    let is_start = |input: &Operator| is_argument(input) || matches!(input.kind, OperatorKind::Unit);
     match &plan.kind {
         OperatorKind::Filter { input, .. } => simple_pattern(input),
+        OperatorKind::HashJoin { left, right, .. } if is_argument(left) => simple_pattern(right),
         OperatorKind::NodeScan { input, .. }
         | OperatorKind::NodeLookup { input, .. }
-        | OperatorKind::IndexSeek { input, on_edges: false, .. } => is_argument(input).then_some(None),
+        | OperatorKind::IndexSeek { input, on_edges: false, .. } => is_start(input).then_some(None),
         OperatorKind::Expand { input, direction, into: true, .. } => is_argument(input).then_some(Some(*direction)),
         _ => None,
     }
