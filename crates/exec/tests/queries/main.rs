@@ -5,6 +5,7 @@
 //! with one and several threads: the answers must be the same.
 
 mod aggregation;
+mod correlated;
 mod counting;
 mod cycles;
 mod lists;
@@ -89,7 +90,7 @@ fn compile(view: &dyn model::ReadView, text: &str) -> Result<Arc<cypher::plan::P
 }
 
 /// Runs one query with that memory.
-fn run_with(
+pub(crate) fn run_with(
     store: &dyn GraphStore,
     text: &str,
     parameters: &Map<Arc<str>, Value>,

@@ -144,11 +144,25 @@ impl Writer<'_> {
             }
             text.push_str(&self.matching(index > 0));
         }
+        if self.random.chance(20) && !self.nodes.is_empty() {
+            text.push_str(&self.call());
+        }
         if self.random.chance(15) {
             text.push_str(&format!("UNWIND [1, 2, {}] AS u{} ", self.value(), self.next));
         }
         text.push_str(&self.returned());
         text
+    }
+
+    /// A subquery whose nodes are found by a value of the row around it.
+    fn call(&mut self) -> String {
+        let outer = self.random.pick(&self.nodes).clone();
+        let (found, limit) = (self.name("n"), self.random.chance(30));
+        let key = ["id", "age"][self.random.index(2)];
+        let kind = if self.random.chance(30) { "OPTIONAL CALL" } else { "CALL" };
+        self.nodes.push(found.clone());
+        let end = if limit { format!("{found} ORDER BY {found}.id LIMIT 1") } else { found.clone() };
+        format!("{kind} ({outer}) {{ MATCH ({found}:Thing) WHERE {found}.{key} = {outer}.age RETURN {end} }} ")
     }
 
     fn name(&mut self, prefix: &str) -> String {
@@ -224,7 +238,7 @@ impl Writer<'_> {
     fn condition(&mut self) -> String {
         let (a, b) = (self.value(), self.value());
         let node = if self.nodes.is_empty() { None } else { Some(self.random.pick(&self.nodes).clone()) };
-        match (self.random.below(11).min(9), node) {
+        match (self.random.below(14), node) {
             (0, Some(node)) => format!("({node})-[:KNOWS]->()"),
             (1, Some(node)) => format!("NOT ({node})<-[:WORKS_AT]-(:Person)"),
             (2, Some(node)) => format!("{node}:Person"),
@@ -235,7 +249,7 @@ impl Writer<'_> {
             (5, _) => format!("{a} IN [0, 2, {b}]"),
             (6, _) => format!("{a} = {b}"),
             (7, _) => format!("{a} < {b} + 1"),
-            (8 | 9, _) if !self.edges.is_empty() => {
+            (8..=10, _) if !self.edges.is_empty() => {
                 let (edge, value) = (self.random.pick(&self.edges).clone(), self.random.below(4));
                 let operator = ["=", "<", "<=", ">", ">="][self.random.index(5)];
                 let value = ["", "'1'", "true"]
@@ -248,6 +262,9 @@ impl Writer<'_> {
                     format!("{edge}.since {operator} {value}")
                 }
             }
+            (11, _) => format!("EXISTS {{ MATCH (z:Thing) WHERE z.age = {a} }}"),
+            (12, _) => format!("NOT EXISTS {{ MATCH (z:Person {{age: {a}}})-->(y) WHERE y.id <> {b} }}"),
+            (13, _) => format!("COUNT {{ MATCH (z:Thing) WHERE {a} = z.id }} < {b}"),
             _ => format!("({a} <> {b} OR {a} IS NULL)"),
         }
     }
