@@ -15,8 +15,8 @@
 pub mod access;
 pub mod block;
 pub mod encode;
-pub(crate) mod grouped;
 mod fixed;
+pub(crate) mod grouped;
 mod large;
 pub mod parts;
 pub mod patch;
