@@ -1,4 +1,4 @@
-# What people type: demo, test, bench; and what they type while they work: check, fmt.
+# Targets for users: demo, test, bench; for development: check, fmt.
 
 .PHONY: demo test bench soak check fmt
 

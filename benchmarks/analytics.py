@@ -43,13 +43,13 @@ QUERIES = {
     "leiden": ("CALL algo.leiden.stats({types: 'U'}) YIELD modularity", False),
     "k-core": ("CALL algo.kcore.stats({types: 'U'}) YIELD degeneracy", False),
 }
-# Which labels propagate, and which communities are found, is a matter of order, so that libraries differ; their modularity is
+# Propagated labels and communities depend on the order, so that libraries differ; their modularity is
 # printed.
 COMMUNITIES = {"louvain", "leiden"}
 UNCOMPARED = {"label propagation", *COMMUNITIES}
 TOP = f"CALL algo.pagerank({{{DIRECTED}, maxIterations: 20, tolerance: 0}}) YIELD node, score RETURN node.id AS id ORDER BY score DESC, id LIMIT 10"
 
-# What the databases among the peers are asked; those without algorithms fail and have no figure there.
+# The queries for the databases among the peers; those without algorithms fail and have no figure there.
 DATABASES = {
     "pagerank": "CALL page_rank('G', dampingFactor := 0.85, maxIterations := 20, tolerance := 0.0) RETURN max(rank)",
     "wcc": "CALL weakly_connected_components('G') RETURN count(DISTINCT group_id)",
@@ -115,7 +115,7 @@ def knotwork(folder):
 
 
 def figures(told):
-    """What is shown of a query that ran first and then warm: what it took more at first is the cost of the view."""
+    """The figures of a query that ran first and then warm: the difference is the cost of the view."""
     if "error" in told:
         return {"error": told["error"]}
     warm = sum(told["rounds"]["warm"]) / len(told["rounds"]["warm"]) / 1e6

@@ -113,7 +113,7 @@ def measure(peers, edges, rounds):
 
 
 def compare_answers(ours, theirs, edges):
-    """What differs, in words. Friends of friends of a node with over 200 neighbours depend on which 200 come first."""
+    """The difference, in words. Friends of friends of a node with over 200 neighbours depend on which 200 come first."""
     lines = []
     for name, result in (("knotwork", ours), ("ladybug", theirs)):
         if result["count"] != edges:

@@ -91,7 +91,7 @@ def percentile(values, part):
 
 
 def run(peer, suite, folder):
-    """What the peer answered: {query: {"rounds", "answers"} or {"error"}}; each cold query in a process of its own."""
+    """The answers of the peer: {query: {"rounds", "answers"} or {"error"}}; each cold query in a process of its own."""
     asked = [(query, query.texts.get(peer.name)) for query in suite.queries]
     batches = [[pair] for pair in asked] if suite.is_cold else [asked]
     found = {}
@@ -113,7 +113,7 @@ def run(peer, suite, folder):
 
 
 def same(ours, theirs):
-    """How many answers are equal, of how many both gave. Floats may differ in the last digits; order counts where asked."""
+    """Numbers of equal answers, and of answers that both gave. Floats may differ in the last digits; order counts where asked."""
     norm = lambda rows: [[round(cell, 6) if isinstance(cell, float) else cell for cell in row] for row in rows]
     pairs = list(zip(ours, theirs))
     return sum(norm(a) == norm(b) or sorted(map(str, norm(a))) == sorted(map(str, norm(b))) for a, b in pairs), len(pairs)

@@ -28,7 +28,7 @@ disk_rate() {
   dd if="$1" of=/dev/null bs=4M iflag=direct 2>&1 | awk '/copied/ { printf "%.0f", $1 / $(NF - 3) / 1e6 }'
 }
 
-# Runs a command in a control group of so many bytes, or without one.
+# Runs a command in a control group of a given number of bytes, or without one.
 within() {
   local limit=$1
   shift
@@ -44,7 +44,7 @@ within() {
   rmdir "$group" 2>/dev/null || true
 }
 
-# Runs everything on a store within so many bytes.
+# Runs everything on a store within a given number of bytes.
 measure() {
   local store=$1 limit=$2 bytes edges rate
   [ "$limit" -ge $((32 << 20)) ] || limit=$((32 << 20))

@@ -196,7 +196,7 @@ def work(peer, scale):
 
 
 def measure(peer, scale):
-    """What a peer took for each task and answered; no time, and why, for what it did not finish."""
+    """Time and answer of a peer for each task; no time, and the reason, for a task that it did not finish."""
     python = os.environ.get("NX_PARALLEL_PYTHON") if peer == "nx-parallel" else None
     command = [python or sys.executable, os.path.abspath(__file__), "--work", peer, str(scale)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -47,7 +47,7 @@ class Suite:
         return 1e3 if self.unit == "ms" else 1.0
 
     def graph_folder(self, folder):
-        """Where the graph is: one of another size is another graph."""
+        """The path of the graph: one of another size is another graph."""
         parts = [self.name, *(str(part) for part in self.arguments if not self.name.endswith(f"-{part}"))]
         return os.path.join(folder, "-".join(parts))
 
@@ -163,7 +163,7 @@ def ratings_queries(given):
     users = [{"i": user} for user in given["users"]]
     liked = ("MATCH (u:User {id: $i})-[r:REVIEWED]->(p:Product)<-[s:REVIEWED]-(v:User) "
              "WHERE r.score = 5 AND s.score = 5 AND v.id <> $i")
-    # Which 200 come first is the peer's choice, so that answers are compared for the users in the order of their ids too.
+    # The first 200 are the peer's choice, so that answers are compared for the users in the order of their ids too.
     rest = ("MATCH (v)-[t:REVIEWED]->(q:Product) WHERE t.score = 5 AND NOT EXISTS { MATCH (u)-[:REVIEWED]->(q) } "
             "RETURN q.id AS id, count(*) AS n ORDER BY n DESC, id LIMIT 10")
     return [

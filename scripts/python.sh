@@ -30,7 +30,7 @@ fi
 
 rm -f "$cache"/wheels/knotwork-*.whl
 "$cache/env/bin/maturin" build --profile "${PROFILE:-release}" --quiet --interpreter "$python" --out "$cache/wheels"
-# What is tested is what was packed, not what lies in the source tree.
+# The tests use the packed wheel, not the source tree.
 "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$cache"/wheels/knotwork-*.whl
 [ -n "${BUILD_ONLY:-}" ] && exit 0
 exec "$python" -m pytest -p no:cacheprovider "$@"

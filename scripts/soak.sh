@@ -27,7 +27,7 @@ share=$((SOAK_SECONDS / count))
 echo "soak: $count tests, $share s each"
 total=0
 while read -r package binary test; do
-    # Where cargo runs the tests of a package.
+    # The folder in which cargo runs the tests of a package.
     folder=crates/${package#knotwork-}
     end=$((SECONDS + share)) runs=0
     while :; do

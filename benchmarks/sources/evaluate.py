@@ -165,7 +165,7 @@ def native(work, files, queries, runs):
 
 
 def pick(work, files, places, target, count, rng):
-    """Queries that expand about so many nodes."""
+    """Queries that expand about a given number of nodes."""
     found = []
     for _ in range(20):
         candidates = []

@@ -101,7 +101,7 @@ class Algorithm:
         return inspect.Signature(own[:-1] + named + own[-1:])
 
     def _refused(self, error: DataError) -> Exception:
-        """What is wrong with the settings, in the spelling of the call, without the query that nobody wrote."""
+        """The error of the settings, in the spelling of the call, without the generated query."""
         def spelled(text):
             return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), text)
 

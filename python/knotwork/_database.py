@@ -273,7 +273,7 @@ class Database(_knotwork.Database):
         self.execute("DETACH " + _quoted(name)).close()
 
     def sources(self) -> Any:
-        """What is attached, as a result."""
+        """The attached sources, as a result."""
         return self.execute("SHOW SOURCES")
 
     @property
@@ -316,7 +316,7 @@ class Database(_knotwork.Database):
 
     @property
     def in_memory(self) -> bool:
-        """Whether it has no path of its own, and goes when it is closed."""
+        """True if it has no path of its own, and is removed when it is closed."""
         return self._temporary is not None
 
     def close(self) -> None:
@@ -380,7 +380,7 @@ class Connection(_knotwork.Connection):
         return PreparedStatement(self, query, parameters)
 
     def set_query_timeout(self, milliseconds: int) -> None:
-        """How many milliseconds a statement may take; 0 for as long as it takes (as in Kuzu)."""
+        """Milliseconds that a statement may take; 0 for no limit (as in Kuzu)."""
         self.timeout = milliseconds / 1e3 if milliseconds else None
 
     def set_max_threads_for_exec(self, threads: int) -> None:

@@ -50,7 +50,7 @@ class Edges:
         if values.ndim == 0 and out.ndim == 1:
             values = np.full(len(self), values, dtype=out.dtype)
         values = values.astype(out.dtype, casting="same_kind", copy=False)
-        # What the engine does not know, NumPy does, more slowly.
+        # NumPy handles, more slowly, types that the engine does not know.
         if not self._places.combine(name, out, np.ascontiguousarray(values)):
             getattr(np, name).at(out, self.targets, values)
 
@@ -74,7 +74,7 @@ class EdgeStream:
     """The edges of one moment, to be passed over in batches as often as one likes; see :meth:`Database.edges`.
 
     Nodes are known by their numbers: 0, 1, 2, … in the order of their ids. Passes give the same batches each time. A pass
-    ends when the next one begins: whoever goes on with it is told so by :class:`ClosedError`.
+    ends when the next one begins: continuing it raises :class:`ClosedError`.
     """
 
     def __init__(self, database: Any, settings: Dict[str, Any], properties: Sequence[str], timeout: Any, memory_limit: Any) -> None:
@@ -89,12 +89,12 @@ class EdgeStream:
 
     @property
     def node_count(self) -> int:
-        """How many nodes take part."""
+        """Number of nodes that take part."""
         return self._reader.node_count
 
     @property
     def edge_count(self) -> int:
-        """How many edges there are of the types asked for, whatever the labels of their ends."""
+        """Number of edges of the requested types, whatever the labels of their ends."""
         return self._reader.edge_count
 
     @property
@@ -158,7 +158,7 @@ def settings_of(
     weight: Optional[str],
     default_weight: Optional[float],
 ) -> Dict[str, Any]:
-    """What the engine calls them."""
+    """The name that the engine uses for them."""
     plain = lambda names: names if names is None or isinstance(names, str) else list(names)
     return {
         "labels": plain(labels),

@@ -10,7 +10,7 @@ Columns = Union[Sequence[str], Mapping[str, str], None]
 
 
 class Loaded(NamedTuple):
-    """What a load made."""
+    """Counts of a load."""
 
     nodes_created: int
     nodes_merged: int
@@ -19,7 +19,7 @@ class Loaded(NamedTuple):
 
 
 def is_graph(table: Any) -> bool:
-    """Whether it is a graph of NetworkX."""
+    """True if it is a graph of NetworkX."""
     return all(hasattr(table, name) for name in ("nodes", "edges", "is_directed", "adj"))
 
 
@@ -80,7 +80,7 @@ def _plain_dtype(polars: Any, name: str, dtype: Any) -> Any:
 
 
 def as_table(table: Any) -> Any:
-    """What the engine takes for a table."""
+    """The value in a form that the engine accepts as a table."""
     kind = type(table)
     if kind.__module__.split(".")[0] == "polars":
         return of_polars(table)

@@ -1,4 +1,4 @@
-"""How results draw themselves in a notebook: tables, plans as trees, small graphs. Nothing is fetched from a network."""
+"""Rendering of results in a notebook: tables, plans as trees, small graphs. Nothing is fetched from a network."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def result_html(result: Any) -> str:
 
 
 def summary_html(summary: Any) -> str:
-    """What a statement did, with its plan as a tree."""
+    """The summary of a statement, with its plan as a tree."""
     changed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in summary.counters.items() if count)
     hints = "".join(f"<div style='font-size:12px'>hint: {escape(hint)}</div>" for hint in summary.hints)
     line = f"<div style='font-size:12px;opacity:.7'>{escape(changed or 'no changes')}; {summary.time * 1e3:.2f} ms</div>"

@@ -17,7 +17,7 @@ NODES_STEP = 1 << 17
 
 
 class EdgeProgram:
-    """What a program over edges looks like: the three functions of edge streaming, and where it begins and what it gives.
+    """A program over edges: the three functions of edge streaming, its beginning and its result.
 
     A program need not derive from this class, it need only have ``should_iterate``, ``process_edges`` and
     ``update_nodes``. It keeps the state of nodes in arrays of its own, with a place for each number.
@@ -50,8 +50,8 @@ class EdgeProgram:
         """Makes the state of nodes. May give a mask of the nodes that are new: all without one."""
 
     def should_iterate(self, iteration: int, changed: int) -> bool:
-        """Whether to go on, asked before each iteration, with how many nodes the one before changed; before the first, how
-        many are new."""
+        """True to continue. Called before each iteration, with the number of nodes that the one before changed; before the
+        first, with the number of new nodes."""
         raise NotImplementedError
 
     def process_edges(self, edges: Edges) -> None:
@@ -65,7 +65,7 @@ class EdgeProgram:
 
 
 class EdgeProgramResult:
-    """What a program gave: a table of nodes, by their ids or a property, with the arrays of its ``result``."""
+    """The result of a program: a table of nodes, by their ids or a property, with the arrays of its ``result``."""
 
     def __init__(self, columns: Dict[str, Any], iterations: int, edges: int, seconds: float) -> None:
         #: The columns by name.
@@ -107,7 +107,7 @@ class EdgeProgramResult:
 
 
 def _changed(np: Any, told: Any, count: int) -> Any:
-    """What a program says of some nodes, as a mask or one boolean for all."""
+    """The answer of a program about some nodes, as a mask or one boolean for all."""
     if told is None or told is True:
         return True
     if told is False:

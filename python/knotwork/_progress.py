@@ -14,7 +14,7 @@ _STEP = 0.1
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a notebook, where output is HTML."""
+    """True if this runs in a notebook, where output is HTML."""
     shell = sys.modules.get("IPython")
     if shell is None:
         return False

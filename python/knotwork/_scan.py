@@ -1,4 +1,4 @@
-"""Tables that a query names after ``LOAD FROM`` or ``COPY … FROM``: parameters, or variables of whoever runs the query."""
+"""Tables that a query names after ``LOAD FROM`` or ``COPY … FROM``: parameters, or variables of the caller of the query."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _variable(name: str) -> Any:
         found = frame.f_locals.get(name, frame.f_globals.get(name))
         if found is not None or frame.f_code.co_name not in _INNER:
             return found
-        # Whoever runs the comprehension has what it does not see, or the one before.
+        # Names that the comprehension does not see belong to the frame that runs it, or the one before.
         frame = frame.f_back
     return None
 

@@ -1,4 +1,4 @@
-"""What a statement did, told with its result."""
+"""The summary of a statement, given with its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def warn(hints: List[str]) -> None:
 
 
 class Summary:
-    """What a statement did: counters, time, memory, plan and hints.
+    """The summary of a statement: counters, time, memory, plan and hints.
 
     >>> import knotwork
     >>> with knotwork.connect() as db:

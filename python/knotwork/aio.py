@@ -108,7 +108,7 @@ class AsyncResult:
         return None if record is None else record[0]
 
     async def summary(self) -> Any:
-        """What the statement did."""
+        """The summary of the statement."""
         return await self._owner._run(lambda: self.result.summary)
 
     async def close(self) -> None:
@@ -176,7 +176,7 @@ class AsyncConnection:
         return running.result()
 
     async def _cancellable(self, work: Callable[[], Any], stop: Callable[[], None]) -> Any:
-        """What a thread finds. A task that is cancelled has the work stopped, and waits until the thread is free."""
+        """The result of work in a thread. A cancelled task stops the work, and waits until the thread is free."""
         running = self._start(work)
         try:
             return await asyncio.shield(running)

@@ -1,4 +1,4 @@
-"""What can go wrong, by class: catch the class, read ``code``, ``line``, ``column`` and ``remedy``.
+"""Errors by class: catch the class, read ``code``, ``line``, ``column`` and ``remedy``.
 
 >>> import knotwork
 >>> db = knotwork.connect()

@@ -1,4 +1,4 @@
-"""What NetworkX shows of the backend ``knotwork``. It is read whenever NetworkX is imported, so it imports nothing."""
+"""The description of the backend ``knotwork`` for NetworkX. It is read whenever NetworkX is imported, so it imports nothing."""
 
 #: What a function leaves to NetworkX, in words; empty if nothing.
 LIMITS = {

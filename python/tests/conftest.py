@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures that the tests share."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def db():
 
 @pytest.fixture
 def path(tmp_path):
-    """Where a store can be made."""
+    """A path at which a store can be made."""
     return str(tmp_path / "store.knot")
 
 

@@ -17,7 +17,7 @@ ANSWERED, RAISED, LEFT = (collections.Counter() for _ in range(3))
 
 
 def _rows(name, rows):
-    # What is given row by row is answered when its rows are asked for.
+    # A generator is answered when its rows are read.
     for row in rows:
         yield row
     ANSWERED[name] += 1

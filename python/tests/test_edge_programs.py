@@ -160,7 +160,7 @@ def test_batches_are_the_edges(graph):
         first = [(len(edges), int(edges.sources.sum())) for edges in stream]
         next(iter(stream))
         assert len(first) > 1 and [(len(edges), int(edges.sources.sum())) for edges in stream] == first
-        # What is written meanwhile is not seen.
+        # Writes made meanwhile are not seen.
         graph.execute("MATCH (n:N {id: 2}) CREATE (n)-[:R {n: 2, cost: 1.0}]->(n)")
         assert len(edges_of(stream)) == len(expected)
         with graph.edges(labels="N", types="R") as later:

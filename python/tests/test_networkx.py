@@ -76,7 +76,7 @@ def test_whole_graph_functions_give_what_networkx_gives(function):
         if function == "hits" and name not in ("karate", "weighted"):
             # Hubs and authorities of the others are not unique.
             continue
-        # Who stops when is not compared.
+        # The iteration at which each stops is not compared.
         settings = {"max_iter": 5000, "tol": 1e-10} if function == "eigenvector_centrality" else {}
         expected = outcome(lambda: getattr(nx, function)(graph, backend="networkx", **settings))
         # A graph of one node is too small for the library behind NetworkX's hits.
@@ -167,13 +167,13 @@ def test_conversions_keep_nodes_edges_and_weights():
     for name, graph in graphs().items():
         back = Backend.convert_to_nx(convert_from_nx(graph, preserve_all_attrs=True))
         assert type(back) is type(graph) and list(back) == list(graph), name
-        # How an undirected edge is written is a matter of order.
+        # The direction in which an undirected edge is written is a matter of order.
         edges = lambda g: sorted((*(e[:2] if g.is_directed() else sorted(e[:2], key=str)), e[2].get("weight")) for e in g.edges(data=True))
         assert edges(back) == edges(graph), name
 
 
 def arrays(graph, **attributes):
-    """What a conversion reads: pairs of ends, and the values of attributes."""
+    """Data that a conversion reads: pairs of ends, and the values of attributes."""
     made = convert_from_nx(graph, edge_attrs=attributes)
     pairs = list(zip(made._sources, made._targets))
     values = {key: (None if values is None else list(values), whole) for key, (values, whole) in made._attributes.items()}

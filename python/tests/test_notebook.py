@@ -1,4 +1,4 @@
-"""What a notebook shows, the examples of the documentation, and the notebook of the examples."""
+"""Output of notebooks, the examples of the documentation, and the notebook of the examples."""
 
 import doctest
 import importlib

@@ -92,7 +92,7 @@ def found(*patterns):
 
 
 def as_user(user):
-    """How a server is started that refuses to run as root."""
+    """The command that starts a server that refuses to run as root."""
     if os.getuid() != 0:
         return []
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]

@@ -1,4 +1,4 @@
-"""What goes wrong for people who are new to it, or unlucky: full disks, kills, signals in the middle of a load."""
+"""Mishaps of new or unlucky users: full disks, kills, signals in the middle of a load."""
 
 import os
 import signal

@@ -48,6 +48,7 @@ pub use attach::{
 pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
+pub use model::memory::parse_bytes;
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};
 pub use outlook::{Action, Outlook};
 pub use plan_report::{PlanLine, PlanReport};

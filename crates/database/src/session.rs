@@ -32,7 +32,7 @@ use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
-use crate::settings::{Config, Optimizer};
+use crate::settings::Config;
 
 /// A session: runs statements, one at a time.
 pub struct Session {
@@ -483,7 +483,7 @@ fn compile(
     }
     let capabilities = view.capabilities();
     let context = CompileContext { catalog: registry, schema, statistics, capabilities, interrupt };
-    let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(database, text, &context, facts)?;
+    let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(text, &context, facts)?;
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),
         Statement::Source(statement) => return Ok(Text::Source(statement)),
@@ -507,16 +507,8 @@ fn compile(
 ///
 /// A plan that only reads may rest on which labels all nodes carry, since the fingerprint covers that; a plan that
 /// writes may end it on its way.
-fn plan_for_facts(
-    database: &Database,
-    text: &str,
-    context: &CompileContext<'_>,
-    facts: Facts,
-) -> Result<cypher::Compiled> {
-    let default = match database.config().optimizer {
-        Optimizer::On => OptimizerConfig::default(),
-        Optimizer::Off => return cypher::compile_with(text, context, &OptimizerConfig::none()),
-    };
+fn plan_for_facts(text: &str, context: &CompileContext<'_>, facts: Facts) -> Result<cypher::Compiled> {
+    let default = OptimizerConfig::default();
     let eager = OptimizerConfig { covering_labels: facts.is_exact && context.capabilities.dense_node_ids, ..default };
     let compiled = cypher::compile_with(text, context, &eager)?;
     match &compiled.statement {

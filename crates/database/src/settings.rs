@@ -41,18 +41,6 @@ pub struct Config {
     pub priority: Priority,
     /// Threads that one statement may use, and that all together use before some make room for others.
     pub threads: usize,
-    /// Use of the planner's optional rules; off only to compare answers.
-    pub optimizer: Optimizer,
-}
-
-/// Use of the planner's optional rules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Optimizer {
-    /// They are.
-    #[default]
-    On,
-    /// They are not.
-    Off,
 }
 
 impl Default for Config {
@@ -68,7 +56,6 @@ impl Default for Config {
             timeout: None,
             priority: Priority::Normal,
             threads,
-            optimizer: Optimizer::On,
         }
     }
 }

@@ -95,7 +95,7 @@ impl ListStatistics {
         Arc::new(ListStatistics(ProcedureSignature {
             name: "db.statistics",
             aliases: &[],
-            description: "What the planner knows of the store: exact counts, and sketches drawn some time ago.",
+            description: "The statistics of the planner: exact counts, and sketches drawn some time ago.",
             mode: ProcedureMode::Read,
             arguments: &[],
             yields: &[

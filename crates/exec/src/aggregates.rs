@@ -145,7 +145,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 0,
         arguments_max: 1,
         usage: "count(value)",
-        description: "How many values; `count(*)` counts rows.",
+        description: "The number of values; `count(*)` counts rows.",
         create: || Box::<count::Count>::default(),
     },
     Entry {
@@ -153,7 +153,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "sum(value)",
-        description: "The sum of numbers (an integer if all are) or of durations; 0 of none.",
+        description: "The sum of numbers (an integer if all are) or of durations; 0 without values.",
         create: || Box::new(sum::Totals::sum()),
     },
     Entry {
@@ -161,7 +161,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "avg(value)",
-        description: "The mean of numbers, as a float, or of durations; null of none.",
+        description: "The mean of numbers, as a float, or of durations; null without values.",
         create: || Box::new(sum::Totals::average()),
     },
     Entry {
@@ -169,7 +169,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "min(value)",
-        description: "The first value in the order of `ORDER BY`; null of none.",
+        description: "The first value in the order of `ORDER BY`; null without values.",
         create: || Box::new(extreme::Extreme::smallest()),
     },
     Entry {
@@ -177,7 +177,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "max(value)",
-        description: "The last value in the order of `ORDER BY`; null of none.",
+        description: "The last value in the order of `ORDER BY`; null without values.",
         create: || Box::new(extreme::Extreme::largest()),
     },
     Entry {
@@ -193,7 +193,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "stDev(value)",
-        description: "The standard deviation of a sample of numbers; 0.0 of fewer than two.",
+        description: "The standard deviation of a sample of numbers; 0.0 for fewer than two.",
         create: || Box::new(deviation::Deviation::of_sample()),
     },
     Entry {
@@ -201,7 +201,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 1,
         arguments_max: 1,
         usage: "stDevP(value)",
-        description: "The standard deviation of a whole population of numbers; 0.0 of none.",
+        description: "The standard deviation of a whole population of numbers; 0.0 without values.",
         create: || Box::new(deviation::Deviation::of_population()),
     },
     Entry {
@@ -209,7 +209,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_min: 2,
         arguments_max: 2,
         usage: "percentileCont(value, percentile)",
-        description: "The number at a percentile (0.0 to 1.0), interpolated between neighbours.",
+        description: "The number at a percentile (0.0 to 1.0), interpolated between neighbors.",
         create: || Box::new(percentile::Percentile::continuous()),
     },
     Entry {

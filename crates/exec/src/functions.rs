@@ -264,8 +264,7 @@ fn items<'v>(function: &str, value: &'v Value) -> Result<&'v [Value]> {
 /// The manual page of all functions, as `docs/functions.md` has it.
 pub fn manual() -> String {
     let mut page = String::from(
-        "# Functions\n\nMade from the registry of functions: every example here runs as a test.\nUnless its sentence \
-         says otherwise, a scalar function of null is null.\n\nIn the examples `n` is `(:Person:Admin {name: 'Bob'})`, `r` \
+        "# Functions\n\nGenerated from the registry of functions: every example here runs as a test.\nUnless its description says otherwise, a scalar function of null is null.\n\nIn the examples `n` is `(:Person:Admin {name: 'Bob'})`, `r` \
          is the relationship from\n`(:Person {name: 'Ann'})` to it, `[:KNOWS {since: 2001}]`, and `p` the path over \
          `r`.\n",
     );

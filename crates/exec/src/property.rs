@@ -156,20 +156,7 @@ fn of_mixture(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn ReadVi
         return keys.iter().map(|key| Ok(Vector::Constant(component(value, key)?))).collect();
     }
     let values: Vec<Value> = (0..rows).map(|row| object.value(row)).collect();
-    let (mut nodes, mut edges) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
-    for (row, value) in values.iter().enumerate() {
-        match value {
-            Value::Node(node) => {
-                nodes.0.push(row);
-                nodes.1.push(*node);
-            }
-            Value::Edge(edge) => {
-                edges.0.push(row);
-                edges.1.push(edge.id);
-            }
-            _ => {}
-        }
-    }
+    let (nodes, edges) = elements(&values);
     let of_nodes = of_nodes(&nodes.1, keys, view)?;
     let of_edges = of_edges(&edges.1, keys, view)?;
     let mut results = Vec::with_capacity(keys.len());
@@ -187,7 +174,26 @@ fn of_mixture(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn ReadVi
     Ok(results)
 }
 
-/// An entry of a map, or a component of a value of time.
+/// The rows that hold nodes, with these, and the rows that hold edges.
+fn elements(values: &[Value]) -> ((Vec<usize>, Vec<NodeId>), (Vec<usize>, Vec<EdgeId>)) {
+    let (mut nodes, mut edges) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for (row, value) in values.iter().enumerate() {
+        match value {
+            Value::Node(node) => {
+                nodes.0.push(row);
+                nodes.1.push(*node);
+            }
+            Value::Edge(edge) => {
+                edges.0.push(row);
+                edges.1.push(edge.id);
+            }
+            _ => {}
+        }
+    }
+    (nodes, edges)
+}
+
+/// An entry of a map, or a component of a temporal value.
 fn component(value: &Value, key: &str) -> Result<Value> {
     match value {
         Value::Null => Ok(Value::Null),
@@ -213,28 +219,13 @@ fn no_component(value: &Value, key: &str) -> Error {
 
 /// All properties of each row as a map; a map is itself, null is null.
 pub(crate) fn all(object: &Vector, rows: usize, view: &dyn ReadView) -> Result<Vec<Value>> {
-    let values: Vec<Value> = (0..rows).map(|row| object.value(row)).collect();
-    let mut nodes: (Vec<usize>, Vec<NodeId>) = Default::default();
-    let mut edges: (Vec<usize>, Vec<EdgeId>) = Default::default();
-    let mut results = Vec::with_capacity(rows);
-    for (row, value) in values.into_iter().enumerate() {
-        match &value {
-            Value::Node(node) => {
-                nodes.0.push(row);
-                nodes.1.push(*node);
-            }
-            Value::Edge(edge) => {
-                edges.0.push(row);
-                edges.1.push(edge.id);
-            }
-            Value::Null | Value::Map(_) => {}
-            other => {
-                let found = other.type_name();
-                return Err(error!(Type, "{found} has no properties: expected NODE, RELATIONSHIP or MAP"));
-            }
-        }
-        results.push(value);
+    let mut results: Vec<Value> = (0..rows).map(|row| object.value(row)).collect();
+    let has_properties = |value: &Value| matches!(value, Value::Node(_) | Value::Edge(_) | Value::Map(_) | Value::Null);
+    if let Some(other) = results.iter().find(|value| !has_properties(value)) {
+        let found = other.type_name();
+        return Err(error!(Type, "{found} has no properties: expected NODE, RELATIONSHIP or MAP"));
     }
+    let (nodes, edges) = elements(&results);
     if !nodes.1.is_empty() {
         place(&mut results, &nodes.0, view.all_node_properties(&nodes.1)?, view);
     }

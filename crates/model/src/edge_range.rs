@@ -13,9 +13,9 @@ use crate::value::Value;
 pub struct EdgeRange {
     /// The property.
     pub key: PropertyKeyId,
-    /// From where.
+    /// Lower bound.
     pub lower: Bound<Value>,
-    /// To where.
+    /// Upper bound.
     pub upper: Bound<Value>,
 }
 
@@ -39,18 +39,7 @@ impl EdgeRange {
 
     /// True if a value lies in the range.
     pub fn contains(&self, value: &Value) -> bool {
-        let above = |bound: &Value| value.compare(bound);
-        let is_above = match &self.lower {
-            Bound::Unbounded => true,
-            Bound::Included(bound) => matches!(above(bound), Some(Ordering::Greater | Ordering::Equal)),
-            Bound::Excluded(bound) => above(bound) == Some(Ordering::Greater),
-        };
-        let is_below = match &self.upper {
-            Bound::Unbounded => true,
-            Bound::Included(bound) => matches!(above(bound), Some(Ordering::Less | Ordering::Equal)),
-            Bound::Excluded(bound) => above(bound) == Some(Ordering::Less),
-        };
-        !value.is_null() && is_above && is_below
+        value.is_between(&self.lower, &self.upper)
     }
 
     /// The range as one of integers; `None` if its bounds are something else.
@@ -107,7 +96,7 @@ impl EdgeRange {
     }
 }
 
-/// Keeps the rows of which something is true. Which these are cannot be foretold, so that nothing branches on it.
+/// Keeps the rows of which something is true. The outcome is hard to predict, so that nothing branches on it.
 #[inline]
 fn keep(rows: &mut Vec<u32>, is_kept: impl Fn(usize) -> bool) {
     let mut kept = 0;

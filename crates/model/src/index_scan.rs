@@ -1,6 +1,5 @@
 //! Requests of ordered indexes: equal values of their first keys, a range of the next, in order.
 
-use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -32,7 +31,7 @@ pub enum KeyRange {
     All,
     /// Values that compare with the bounds as `>`, `>=`, `<`, `<=` say: of the same kind only, and never NaN.
     Between(Bound<Value>, Bound<Value>),
-    /// Texts that start so.
+    /// Strings with that prefix.
     StartsWith(Arc<str>),
 }
 
@@ -78,19 +77,7 @@ impl KeyRange {
         match self {
             KeyRange::All => true,
             KeyRange::StartsWith(prefix) => matches!(value, Value::String(text) if text.starts_with(&**prefix)),
-            KeyRange::Between(lower, upper) => {
-                let is_above = match lower {
-                    Bound::Unbounded => true,
-                    Bound::Included(bound) => value.compare(bound).is_some_and(Ordering::is_ge),
-                    Bound::Excluded(bound) => value.compare(bound).is_some_and(Ordering::is_gt),
-                };
-                is_above
-                    && match upper {
-                        Bound::Unbounded => true,
-                        Bound::Included(bound) => value.compare(bound).is_some_and(Ordering::is_le),
-                        Bound::Excluded(bound) => value.compare(bound).is_some_and(Ordering::is_lt),
-                    }
-            }
+            KeyRange::Between(lower, upper) => value.is_between(lower, upper),
         }
     }
 }

@@ -23,8 +23,6 @@
 //! - [`limits`]: every default limit of the system, in one table.
 //! - [`error`]: the registry of error codes.
 //! - [`mix`]: mixed bits and seeded random numbers.
-//! - [`suggestion`]: the known name nearest to a misspelt one.
-//! - [`meter`]: counters of requests to a store, for profiles.
 //!
 //! Invariants: no I/O happens here; no sibling crate is known here.
 

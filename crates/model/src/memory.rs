@@ -12,6 +12,24 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
 
+/// The bytes of a size such as `512MiB`, `2 GB` or `1073741824`; `None` if it is none.
+pub fn parse_bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+    let unit: u32 = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return None,
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| *number >= 0.0)?;
+    Some((number * f64::from(unit)) as usize)
+}
+
 /// A user of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Consumer {
@@ -409,8 +427,27 @@ impl Drop for Reservation {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::{Consumer, MemoryBudget, Relief, Reservation};
+    use super::{Consumer, MemoryBudget, Relief, Reservation, parse_bytes};
     use crate::ErrorCode;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        for (text, bytes) in [
+            ("0", Some(0)),
+            ("1073741824", Some(1 << 30)),
+            (" 2 GB ", Some(2_000_000_000)),
+            ("1.5kib", Some(1_536)),
+            ("512M", Some(512 << 20)),
+            ("12b", Some(12)),
+            ("", None),
+            ("MiB", None),
+            ("-1 MB", None),
+            ("3 TB", None),
+            ("nan GB", None),
+        ] {
+            assert_eq!(parse_bytes(text), bytes, "{text}");
+        }
+    }
 
     struct Cache(Mutex<Reservation>);
 

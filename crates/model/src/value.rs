@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
@@ -164,6 +165,22 @@ impl Value {
             (Value::List(a), Value::List(b)) => compare_lists(a, b),
             _ => None,
         }
+    }
+
+    /// True if it lies between two bounds, as `>`, `>=`, `<`, `<=` say. Null never does, nor does a value that cannot be
+    /// compared with a bound.
+    pub fn is_between(&self, lower: &Bound<Value>, upper: &Bound<Value>) -> bool {
+        let is_above = match lower {
+            Bound::Unbounded => true,
+            Bound::Included(bound) => self.compare(bound).is_some_and(Ordering::is_ge),
+            Bound::Excluded(bound) => self.compare(bound).is_some_and(Ordering::is_gt),
+        };
+        let is_below = match upper {
+            Bound::Unbounded => true,
+            Bound::Included(bound) => self.compare(bound).is_some_and(Ordering::is_le),
+            Bound::Excluded(bound) => self.compare(bound).is_some_and(Ordering::is_lt),
+        };
+        !self.is_null() && is_above && is_below
     }
 
     /// The total order of `ORDER BY`, `DISTINCT` and grouping: null last and equal to itself, NaN largest number.

@@ -36,14 +36,42 @@ pub enum Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Tables, asked in SQL.
-    Tables {
-        /// The sign around names.
-        quote: char,
-    },
+    Tables(Quotes),
     /// Keys with values.
     KeyValues,
     /// Files of rows.
     Files,
+}
+
+/// Quotes of a dialect of SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotes {
+    /// The sign around names.
+    pub name: char,
+    /// True if a backslash in a string hides the sign after it, and strings may stand in double quotes.
+    pub has_backslashes: bool,
+    /// True if names may stand in backquotes.
+    pub has_backquotes: bool,
+    /// True if strings may stand between dollar signs.
+    pub has_dollars: bool,
+}
+
+/// Quotes of PostgreSQL.
+pub(crate) const POSTGRES_QUOTES: Quotes =
+    Quotes { name: '"', has_backslashes: false, has_backquotes: false, has_dollars: true };
+/// Quotes of MySQL and MariaDB.
+pub(crate) const MYSQL_QUOTES: Quotes =
+    Quotes { name: '`', has_backslashes: true, has_backquotes: true, has_dollars: false };
+/// Quotes of SQLite.
+pub(crate) const SQLITE_QUOTES: Quotes =
+    Quotes { name: '"', has_backslashes: false, has_backquotes: true, has_dollars: false };
+
+impl Quotes {
+    /// A name, quoted.
+    pub fn quoted(&self, name: &str) -> String {
+        let sign = self.name;
+        format!("{sign}{}{sign}", name.replace(sign, &format!("{sign}{sign}")))
+    }
 }
 
 /// All drivers.
@@ -55,7 +83,7 @@ pub const DRIVERS: &[Driver] = &[
         engines: &["postgresql", "postgres"],
         example: "postgres://user@host/database",
         address: Address::Server,
-        kind: Kind::Tables { quote: '"' },
+        kind: Kind::Tables(POSTGRES_QUOTES),
         password: Some("PGPASSWORD"),
     },
     Driver {
@@ -65,7 +93,7 @@ pub const DRIVERS: &[Driver] = &[
         engines: &["mysql", "mariadb"],
         example: "mysql://user@host/database",
         address: Address::Server,
-        kind: Kind::Tables { quote: '`' },
+        kind: Kind::Tables(MYSQL_QUOTES),
         password: Some("MYSQL_PWD"),
     },
     Driver {
@@ -75,7 +103,7 @@ pub const DRIVERS: &[Driver] = &[
         engines: &["sqlite"],
         example: "sqlite:file.db",
         address: Address::Path(&["db", "sqlite", "sqlite3"]),
-        kind: Kind::Tables { quote: '"' },
+        kind: Kind::Tables(SQLITE_QUOTES),
         password: None,
     },
     Driver {
@@ -129,13 +157,13 @@ impl Driver {
 
     /// True if its tables are asked in SQL.
     pub fn is_relational(&self) -> bool {
-        matches!(self.kind, Kind::Tables { .. })
+        matches!(self.kind, Kind::Tables(_))
     }
 
     /// A name as its SQL has it.
     pub fn quoted(&self, name: &str) -> String {
         match self.kind {
-            Kind::Tables { quote } => format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}"))),
+            Kind::Tables(quotes) => quotes.quoted(name),
             _ => name.to_owned(),
         }
     }

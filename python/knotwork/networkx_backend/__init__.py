@@ -16,7 +16,7 @@ __all__ = ["Graph", "StoreGraph", "Backend"]
 
 
 class Backend:
-    """What NetworkX asks: conversions, and a function of each name."""
+    """The interface for NetworkX: conversions, and a function of each name."""
 
     convert_from_nx = staticmethod(convert_from_nx)
     convert_to_nx = staticmethod(convert_to_nx)

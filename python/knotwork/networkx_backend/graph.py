@@ -33,7 +33,7 @@ _WHOLE_MAX = 2.0**53
 
 
 class _Base:
-    """What NetworkX and the functions ask of every graph."""
+    """The interface of every graph for NetworkX and the functions."""
 
     __networkx_backend__ = "knotwork"
 
@@ -55,7 +55,7 @@ class _Base:
 
     @property
     def direction(self):
-        """How procedures follow the edges."""
+        """The direction in which procedures follow the edges."""
         return "OUT" if self._directed else "BOTH"
 
     def values(self, procedure, settings=None, weight=None, merged=False, factor=None):
@@ -155,7 +155,7 @@ class Graph(_Base):
         return self._loops > 0
 
     def loops(self):
-        """How many loops each node has that has one, by node."""
+        """Number of self-loops of each node that has one, by node."""
         found = {}
         if self._loops:
             for source, target in zip(self._sources, self._targets):
@@ -291,7 +291,7 @@ class StoreGraph(_Base):
         return bool(self._query(f"MATCH {self._pattern()}-{edge}->(n) RETURN 1 LIMIT 1").fetchall())
 
     def loops(self):
-        """How many loops each node has that has one, by node."""
+        """Number of self-loops of each node that has one, by node."""
         types = "|".join(f"`{name.replace('`', '``')}`" for name in self._selection.get("types", ()))
         edge = f"[e:{types}]" if types else "[e]"
         found = self._query(f"MATCH {self._pattern()}-{edge}->(n) RETURN {self._called('n')} AS node, count(e) AS loops")

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use database::import::{EdgeFile, ImportPlan, ImportProgress, NodeFile, OnBadRow};
 use database::import::{FieldType, FileFormat, OnDuplicate, ReadOptions};
-use database::{Access, Config, Database, Error, ErrorCode, Interrupt, Parameters};
+use database::{Access, Config, Database, Error, ErrorCode, Interrupt, Parameters, parse_bytes};
 
 use crate::arguments::{Duplicate, ImportArguments};
 use crate::failure::{Failure, Outcome};
@@ -295,19 +295,6 @@ fn character(option: &str, text: &str) -> Outcome<u8> {
 
 /// A size such as `512MiB`, `2GB` or `1073741824`, in bytes.
 pub(super) fn bytes(text: &str) -> Outcome<usize> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
-    let unit = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        _ => 0,
-    };
-    match digits.parse::<f64>() {
-        Ok(number) if unit > 0 && number > 0.0 => Ok((number * f64::from(unit)) as usize),
-        _ => Err(Failure::Usage(format!("expected a size such as 512MiB or 2GB, found '{text}'"))),
-    }
+    let wrong = || Failure::Usage(format!("expected a size such as 512MiB or 2GB, found '{text}'"));
+    parse_bytes(text).filter(|&bytes| bytes > 0).ok_or_else(wrong)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cypher::plan::CopyValue;
+use model::memory::parse_bytes;
 use model::{Result, Span, Value, error};
 use sources::definition::{GraphDefinition, Prefetch};
 
@@ -121,24 +122,11 @@ fn prefetch(text: &str) -> Result<Prefetch> {
 /// A number of bytes, or a size as `64 MiB`.
 fn bytes(name: &str, value: &Value) -> Result<usize> {
     let failed = || wrong(name, "a size such as '64 MiB'", value);
-    let text = match value {
-        Value::Int(bytes) => return usize::try_from(*bytes).map_err(|_| failed()),
-        Value::String(text) => text.trim(),
-        _ => return Err(failed()),
-    };
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
-    let unit: u32 = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        _ => return Err(failed()),
-    };
-    let number = digits.parse::<f64>().ok().filter(|number| *number >= 0.0);
-    number.map(|number| (number * f64::from(unit)) as usize).ok_or_else(failed)
+    match value {
+        Value::Int(bytes) => usize::try_from(*bytes).map_err(|_| failed()),
+        Value::String(text) => parse_bytes(text).ok_or_else(failed),
+        _ => Err(failed()),
+    }
 }
 
 /// A number of seconds, or a time as `500ms`, `60s`, `5min` or `1h`.

@@ -34,7 +34,7 @@ static SIGNATURE: ProcedureSignature = ProcedureSignature {
         ArgumentSpec {
             name: "headers",
             type_name: "BOOLEAN",
-            description: "Whether the first record names the fields; false by default.",
+            description: "True if the first record names the fields; false by default.",
             default: Some(|| Value::Bool(false)),
         },
         ArgumentSpec {

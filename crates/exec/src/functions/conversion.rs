@@ -44,7 +44,7 @@ const VALUE_TYPE: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "valueType(value)",
-    description: "The type of a value, as `IS ::` takes it: that of a list names the types of its elements.",
+    description: "The type of a value, in the form of `IS ::`; that of a list names the types of its elements.",
     examples: &[
         ("valueType(1.0)", "'FLOAT NOT NULL'"),
         ("valueType([1, 2])", "'LIST<INTEGER NOT NULL> NOT NULL'"),
@@ -111,7 +111,7 @@ const fn conversion(
 const TO_INTEGER: Function = conversion(
     "toInteger",
     "toInteger(value)",
-    "The integer that a number (cut off), string or boolean stands for; null if it stands for none.",
+    "The integer that a number (truncated), string or boolean represents; null if there is none.",
     &[
         ("toInteger('42')", "42"),
         ("toInteger(-2.7)", "-2"),
@@ -124,7 +124,7 @@ const TO_INTEGER: Function = conversion(
 const TO_INTEGER_OR_NULL: Function = conversion(
     "toIntegerOrNull",
     "toIntegerOrNull(value)",
-    "As `toInteger`, but null of a value of any other kind.",
+    "As `toInteger`, but null for a value of any other kind.",
     &[("toIntegerOrNull('7')", "7"), ("toIntegerOrNull([1])", "null")],
     |values| Ok(to_integer(&values[0]).unwrap_or_default()),
 );
@@ -138,7 +138,7 @@ const TO_INTEGER_LIST: Function = conversion(
 const TO_FLOAT: Function = conversion(
     "toFloat",
     "toFloat(value)",
-    "The float that a number or string stands for; null if it stands for none.",
+    "The float that a number or string represents; null if there is none.",
     &[
         ("toFloat('1.5')", "1.5"),
         ("toFloat(2)", "2.0"),
@@ -150,7 +150,7 @@ const TO_FLOAT: Function = conversion(
 const TO_FLOAT_OR_NULL: Function = conversion(
     "toFloatOrNull",
     "toFloatOrNull(value)",
-    "As `toFloat`, but null of a value of any other kind.",
+    "As `toFloat`, but null for a value of any other kind.",
     &[("toFloatOrNull(1)", "1.0"), ("toFloatOrNull(true)", "null")],
     |values| Ok(to_float(&values[0]).unwrap_or_default()),
 );
@@ -164,14 +164,14 @@ const TO_FLOAT_LIST: Function = conversion(
 const TO_STRING: Function = conversion(
     "toString",
     "toString(value)",
-    "A number, boolean or value of time as text.",
+    "A number, boolean or temporal value as a string.",
     &[("toString(1.0)", "'1.0'"), ("toString(true)", "'true'"), ("toString('a')", "'a'")],
     |values| must("toString", "a string, number, boolean or value of time", to_string, &values[0]),
 );
 const TO_STRING_OR_NULL: Function = conversion(
     "toStringOrNull",
     "toStringOrNull(value)",
-    "As `toString`, but null of a value of any other kind.",
+    "As `toString`, but null for a value of any other kind.",
     &[("toStringOrNull(1)", "'1'"), ("toStringOrNull([])", "null")],
     |values| Ok(to_string(&values[0]).unwrap_or_default()),
 );
@@ -185,14 +185,14 @@ const TO_STRING_LIST: Function = conversion(
 const TO_BOOLEAN: Function = conversion(
     "toBoolean",
     "toBoolean(value)",
-    "The boolean that a string ('true', 'false' in any case) or integer (0 is false) stands for; null if none.",
+    "The boolean that a string ('true', 'false' in any case) or integer (0 is false) represents; null if there is none.",
     &[("toBoolean('TRUE')", "true"), ("toBoolean(0)", "false"), ("toBoolean('yes')", "null")],
     |values| must("toBoolean", "a boolean, string or integer", to_boolean, &values[0]),
 );
 const TO_BOOLEAN_OR_NULL: Function = conversion(
     "toBooleanOrNull",
     "toBooleanOrNull(value)",
-    "As `toBoolean`, but null of a value of any other kind.",
+    "As `toBoolean`, but null for a value of any other kind.",
     &[("toBooleanOrNull('false')", "false"), ("toBooleanOrNull(1.5)", "null")],
     |values| Ok(to_boolean(&values[0]).unwrap_or_default()),
 );

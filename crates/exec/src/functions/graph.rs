@@ -18,7 +18,7 @@ const ID: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "id(node)",
-    description: "The number of a node or relationship: an integer that is never negative and never another's.",
+    description: "The number of a node or relationship: an integer that is never negative and never reused.",
     examples: &[("id(n)", "1"), ("id(null)", "null")],
     body: Body::Batch(id),
 };
@@ -72,7 +72,7 @@ const ELEMENT_ID: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "elementId(node)",
-    description: "A string that names a node or relationship for good; that of one that was deleted names no other.",
+    description: "A string that identifies a node or relationship permanently; it is never reused after a deletion.",
     examples: &[("elementId(n)", "'1'"), ("elementId(null)", "null")],
     body: Body::Batch(|arguments, rows, context| {
         identify(
@@ -176,7 +176,7 @@ const PROPERTIES: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "properties(node)",
-    description: "All properties of a node or relationship as a map; a map is itself.",
+    description: "All properties of a node or relationship as a map; of a map, the map itself.",
     examples: &[("properties(r)", "{since: 2001}"), ("properties({a: 1})", "{a: 1}")],
     body: Body::Batch(|arguments, rows, context| {
         property::check_alive(&arguments[0], rows, context)?;
@@ -209,7 +209,7 @@ const HAS_LABELS: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "hasLabels(node, names)",
-    description: "Whether a node carries all of these labels, or a relationship is of this type; also written `n:$(names)`.",
+    description: "True if a node carries all of these labels, or a relationship is of this type; also written `n:$(names)`.",
     examples: &[("hasLabels(n, ['Person', 'Admin'])", "true"), ("hasLabels(r, 'Person')", "false")],
     body: Body::Batch(|arguments, rows, context| {
         labelled(arguments, rows, context, |found, names| names.iter().all(|name| found.contains(name)))
@@ -221,7 +221,7 @@ const HAS_ANY_LABEL: Function = Function {
     arguments_min: 1,
     arguments_max: Some(2),
     usage: "hasAnyLabel(node, names)",
-    description: "Whether a node carries at least one of these labels, or any label at all; also written `n:$any(names)` and `n:%`.",
+    description: "True if a node carries at least one of these labels, or any label at all; also written `n:$any(names)` and `n:%`.",
     examples: &[("hasAnyLabel(n, ['Admin', 'Other'])", "true"), ("hasAnyLabel(n)", "true")],
     body: Body::Batch(|arguments, rows, context| {
         let is_open = arguments.len() == 1;

@@ -18,7 +18,7 @@ const SIZE: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "size(list)",
-    description: "How many elements a list has, or how many characters a string.",
+    description: "The number of elements of a list, or of characters of a string.",
     examples: &[("size([1, null, 3])", "3"), ("size('größe')", "5"), ("size(null)", "null")],
     body: Body::Batch(size),
 };
@@ -41,7 +41,7 @@ const HEAD: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "head(list)",
-    description: "The first element; null of an empty list.",
+    description: "The first element; null for an empty list.",
     examples: &[("head([1, 2])", "1"), ("head([])", "null")],
     body: Body::Strict(|values| Ok(items("head", &values[0])?.first().cloned().unwrap_or_default())),
 };
@@ -51,7 +51,7 @@ const LAST: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "last(list)",
-    description: "The last element; null of an empty list.",
+    description: "The last element; null for an empty list.",
     examples: &[("last([1, 2])", "2"), ("last([])", "null")],
     body: Body::Strict(|values| Ok(items("last", &values[0])?.last().cloned().unwrap_or_default())),
 };
@@ -92,7 +92,7 @@ const IS_EMPTY: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "isEmpty(list)",
-    description: "Whether a list, map or string has nothing in it.",
+    description: "True if a list, map or string is empty.",
     examples: &[("isEmpty([])", "true"), ("isEmpty('a')", "false"), ("isEmpty({})", "true")],
     body: Body::Strict(|values| match &values[0] {
         Value::List(items) => Ok(Value::Bool(items.is_empty())),
@@ -107,7 +107,7 @@ const EVERY: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "every(list, step)",
-    description: "The first element and those so many steps apart from it.",
+    description: "Every `step`-th element, from the first on.",
     examples: &[("every([1, 2, 3, 4, 5], 2)", "[1, 3, 5]"), ("every([], 2)", "[]")],
     body: Body::Strict(|values| {
         let step = integer("every", &values[1])?;

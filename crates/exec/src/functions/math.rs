@@ -44,7 +44,7 @@ const FLOOR: Function = of_float(
 const SQRT: Function = of_float(
     "sqrt",
     "sqrt(x)",
-    "The square root; NaN of a negative number.",
+    "The square root; NaN for a negative number.",
     &[("sqrt(256)", "16.0"), ("sqrt(-1)", "NaN")],
     f64::sqrt,
 );
@@ -124,7 +124,7 @@ const SIGN: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "sign(x)",
-    description: "-1, 0 or 1, as the number is negative, zero or positive; null of NaN.",
+    description: "-1, 0 or 1, as the number is negative, zero or positive; null for NaN.",
     examples: &[("sign(-2.5)", "-1"), ("sign(0)", "0")],
     body: Body::Strict(|values| match &values[0] {
         Value::Int(x) => Ok(Value::Int(x.signum())),
@@ -139,7 +139,7 @@ const IS_NAN: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "isNaN(x)",
-    description: "Whether the number is NaN.",
+    description: "True if the number is NaN.",
     examples: &[("isNaN(0.0 / 0.0)", "true"), ("isNaN(1)", "false")],
     body: Body::Strict(|values| Ok(Value::Bool(number("isNaN", &values[0])?.is_nan()))),
 };
@@ -149,7 +149,7 @@ const ROUND: Function = Function {
     arguments_min: 1,
     arguments_max: Some(3),
     usage: "round(x, digits, mode)",
-    description: "The number rounded to so many decimal digits (none if left out), as a float. Mode is one of 'UP', \
+    description: "The number rounded to a number of decimal digits (none if left out), as a float. Mode is one of 'UP', \
                   'DOWN', 'CEILING', 'FLOOR', 'HALF_UP', 'HALF_DOWN', 'HALF_EVEN'; without one, halves are rounded \
                   up, and with digits (not 0) away from zero.",
     examples: &[

@@ -11,7 +11,7 @@ pub(super) const NORMALIZE: Function = Function {
     arguments_min: 1,
     arguments_max: Some(2),
     usage: "normalize(text[, form])",
-    description: "The text in a normal form of Unicode: `NFC` if nothing is said, `NFD`, `NFKC` or `NFKD`.",
+    description: "The text in a normal form of Unicode: `NFC` by default, `NFD`, `NFKC` or `NFKD`.",
     examples: &[
         ("normalize('e\\u0301') = '\\u00e9'", "true"),
         ("size(normalize('\\u00e9', NFD))", "2"),
@@ -28,8 +28,8 @@ pub(super) const IS_NORMALIZED: Function = Function {
     arguments_min: 1,
     arguments_max: Some(2),
     usage: "isNormalized(text[, form])",
-    description: "Whether a text is in a normal form of Unicode; also written `text IS [form] NORMALIZED`. Of what is no \
-                  text it is null.",
+    description: "True if a string is in a normal form of Unicode; also written `text IS [form] NORMALIZED`. Null for \
+                  other values.",
     examples: &[
         ("isNormalized('e\\u0301')", "false"),
         ("isNormalized('e\\u0301', 'NFD')", "true"),

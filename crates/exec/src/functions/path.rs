@@ -41,7 +41,7 @@ const ELEMENTS: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "elements(path)",
-    description: "The nodes and relationships of a path by turns, in walking order.",
+    description: "The nodes and relationships of a path alternately, in walking order.",
     examples: &[("size(elements(p))", "3"), ("elements(p)[1] = r", "true")],
     body: Body::Strict(|values| match &values[0] {
         Value::Path(path) => {
@@ -60,7 +60,7 @@ const IS_ACYCLIC: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "isAcyclic(path)",
-    description: "Whether a path comes to no node twice.",
+    description: "True if a path visits no node twice.",
     examples: &[("isAcyclic(p)", "true"), ("isAcyclic(null)", "null")],
     body: Body::Strict(|values| Ok(Value::Bool(are_distinct(&path_of("isAcyclic", &values[0])?.nodes)))),
 };
@@ -70,7 +70,7 @@ const IS_SIMPLE: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "isSimple(path)",
-    description: "Whether a path comes to no node twice, but that it may end where it starts.",
+    description: "True if a path visits no node twice, except that it may end where it starts.",
     examples: &[("isSimple(p)", "true"), ("isSimple(null)", "null")],
     body: Body::Strict(|values| {
         let nodes = &path_of("isSimple", &values[0])?.nodes;
@@ -101,7 +101,7 @@ const LENGTH: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "length(path)",
-    description: "How many relationships a path has; for strings and lists there is `size`.",
+    description: "The number of relationships of a path; for strings and lists there is `size`.",
     examples: &[("length(p)", "1"), ("length(null)", "null")],
     body: Body::Strict(|values| match &values[0] {
         Value::Path(path) => Ok(Value::Int(path.edges.len() as i64)),

@@ -11,7 +11,7 @@ const EXISTS: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "exists(node.property)",
-    description: "Whether a value is not null.",
+    description: "True if a value is not null.",
     examples: &[("exists(n.name)", "true"), ("exists({a: 1}.b)", "false")],
     body: Body::Lenient(|values| Ok(Value::Bool(!values[0].is_null()))),
 };
@@ -21,7 +21,7 @@ const IS_OF_TYPE: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "isOfType(value, type)",
-    description: "Whether a value has a type; also written `value IS :: TYPE`.",
+    description: "True if a value has a type; also written `value IS :: TYPE`.",
     examples: &[
         ("isOfType(1, 'INTEGER')", "true"),
         ("isOfType([1, null], 'LIST<INTEGER NOT NULL>')", "false"),

@@ -280,7 +280,7 @@ const CHAR_LENGTH: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "char_length(text)",
-    description: "How many characters the text has.",
+    description: "The number of characters of the text.",
     examples: &[("char_length('größe')", "5")],
     body: Body::Strict(|values| Ok(Value::Int(text("char_length", &values[0])?.chars().count() as i64))),
 };

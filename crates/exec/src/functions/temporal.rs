@@ -293,7 +293,7 @@ const DATE_TIME_FROM_EPOCH: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "datetime.fromEpoch(seconds, nanoseconds)",
-    description: "The moment so long after 1970-01-01T00:00Z, in UTC.",
+    description: "The moment at that time after 1970-01-01T00:00Z, in UTC.",
     examples: &[("datetime.fromEpoch(416779, 999999999)", "1970-01-05T19:46:19.999999999Z")],
     body: Body::Strict(|values| {
         let seconds = integer("datetime.fromEpoch", &values[0])?;
@@ -306,7 +306,7 @@ const DATE_TIME_FROM_EPOCH_MILLIS: Function = Function {
     arguments_min: 1,
     arguments_max: Some(1),
     usage: "datetime.fromEpochMillis(milliseconds)",
-    description: "The moment so long after 1970-01-01T00:00Z, in UTC.",
+    description: "The moment at that time after 1970-01-01T00:00Z, in UTC.",
     examples: &[("datetime.fromEpochMillis(237821673987)", "1977-07-15T13:34:33.987Z")],
     body: Body::Strict(|values| of_epoch(i128::from(integer("datetime.fromEpochMillis", &values[0])?) * 1_000_000)),
 };
@@ -351,7 +351,7 @@ const DURATION_BETWEEN: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "duration.between(from, to)",
-    description: "Months, then days, then exact time from one value of time to another; parts that one lacks are taken \
+    description: "Months, then days, then exact time from one temporal value to another; parts that one lacks are taken \
                   from the other.",
     examples: &[("duration.between(date('1984-10-11'), date('2015-06-24'))", "P30Y8M13D")],
     body: Body::Strict(|values| between("duration.between", values, arithmetic::between)),
@@ -362,7 +362,7 @@ const DURATION_IN_MONTHS: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "duration.inMonths(from, to)",
-    description: "Whole months from one value of time to another.",
+    description: "Whole months from one temporal value to another.",
     examples: &[("duration.inMonths(date('1984-10-11'), date('2015-06-24'))", "P30Y8M")],
     body: Body::Strict(|values| between("duration.inMonths", values, arithmetic::months)),
 };
@@ -372,7 +372,7 @@ const DURATION_IN_DAYS: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "duration.inDays(from, to)",
-    description: "Whole days from one value of time to another.",
+    description: "Whole days from one temporal value to another.",
     examples: &[("duration.inDays(date('1984-10-11'), date('2015-06-24'))", "P11213D")],
     body: Body::Strict(|values| between("duration.inDays", values, arithmetic::days)),
 };
@@ -382,7 +382,7 @@ const DURATION_IN_SECONDS: Function = Function {
     arguments_min: 2,
     arguments_max: Some(2),
     usage: "duration.inSeconds(from, to)",
-    description: "Exact time from one value of time to another.",
+    description: "Exact time from one temporal value to another.",
     examples: &[("duration.inSeconds(localtime('14:30'), time('16:30+01:00'))", "PT2H")],
     body: Body::Strict(|values| between("duration.inSeconds", values, arithmetic::exact_between)),
 };

@@ -3,28 +3,17 @@
 use cypher::plan::OperatorKind;
 use model::{Bitmap, Column, ColumnData, NodeId, Result, Value};
 
-use crate::lowering::{Demand, Lowered, Lowering, keep, misplaced};
-use crate::operators::node_lookup::{Lookup, demand_of_lookup, join_found};
-use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::lowering::{Demand, Lowered, Lowering, misplaced};
+use crate::operators::node_lookup::LookupInput;
+use crate::runtime::{Flow, Physical, Scope, Sink};
 
-struct NodeById {
-    input: Step,
-    value: Lookup,
-    keep: Vec<usize>,
-    gives_node: bool,
-}
+struct NodeById(LookupInput);
 
 /// Lowers `NodeById`.
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
     let OperatorKind::NodeById { input, slot, value } = kind else { return Err(misplaced(kind)) };
-    let (input, layout) = lowering.lower(input, &demand_of_lookup(demand.clone().without([slot]), value))?;
-    let value = Lookup::compile(lowering, value, &layout)?;
-    let (keep, mut layout) = keep(&layout, demand);
-    let gives_node = demand.slots.contains(slot);
-    if gives_node {
-        layout.push(*slot);
-    }
-    Ok((Box::new(NodeById { input, value, keep, gives_node }), layout))
+    let (input, layout) = LookupInput::lower(lowering, input, *slot, value, demand)?;
+    Ok((Box::new(NodeById(input)), layout))
 }
 
 /// The id that a value names. A whole float equals an integer in Cypher, so it names one too. Ids of foreign stores
@@ -40,15 +29,15 @@ fn id_of(value: &Value) -> Option<NodeId> {
 impl Physical for NodeById {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
-        self.input.run(scope, &mut |chunk| {
+        self.0.rows.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;
-            let (values, rows) = self.value.values(scope, &chunk)?;
+            let (values, rows) = self.0.value.values(scope, &chunk)?;
             let ids: Vec<Option<NodeId>> = values.values().map(|value| id_of(&value)).collect();
             let nodes: Vec<NodeId> = ids.iter().map(|id| id.unwrap_or_default()).collect();
             let exist = runtime.view().view().nodes_exist(&nodes)?;
             let validity: Bitmap = ids.iter().enumerate().map(|(row, id)| id.is_some() && exist.get(row)).collect();
             let found = Column::with_validity(ColumnData::Node(nodes), validity);
-            let joined = join_found(&chunk, &self.keep, self.gives_node, found, rows);
+            let joined = self.0.join(&chunk, found, rows);
             if joined.rows == 0 { Ok(Flow::Continue) } else { sink(joined) }
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{LookupValue, OperatorKind};
+use cypher::plan::{LookupValue, Operator, OperatorKind, SlotId};
 use model::{Column, ColumnBuilder, ColumnData, Result, Set, Value};
 
 use crate::chunk::{Chunk, Layout};
@@ -12,12 +12,17 @@ use crate::rows::pick_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 
 struct NodeLookup {
-    input: Step,
+    input: LookupInput,
     label: Arc<str>,
     key: Arc<str>,
-    value: Lookup,
+}
+
+/// Input of an operator that binds a slot to the node or edge that a value of each row names.
+pub(crate) struct LookupInput {
+    pub(crate) rows: Step,
+    pub(crate) value: Lookup,
     keep: Vec<usize>,
-    gives_node: bool,
+    gives_slot: bool,
 }
 
 /// A [`LookupValue`], compiled.
@@ -66,7 +71,7 @@ impl Lookup {
 }
 
 /// The slots that the value to look up reads.
-pub(crate) fn demand_of_lookup(demand: Demand, value: &LookupValue) -> Demand {
+fn demand_of_lookup(demand: Demand, value: &LookupValue) -> Demand {
     match value {
         LookupValue::One(expression) | LookupValue::Any(expression) => demand.and_expression(expression),
     }
@@ -75,53 +80,60 @@ pub(crate) fn demand_of_lookup(demand: Demand, value: &LookupValue) -> Demand {
 /// Lowers `NodeLookup`.
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
     let OperatorKind::NodeLookup { input, slot, label, key, value } = kind else { return Err(misplaced(kind)) };
-    let (input, layout) = lowering.lower(input, &demand_of_lookup(demand.clone().without([slot]), value))?;
-    let value = Lookup::compile(lowering, value, &layout)?;
-    let (keep, mut layout) = keep(&layout, demand);
-    let gives_node = demand.slots.contains(slot);
-    if gives_node {
-        layout.push(*slot);
-    }
-    let lookup = NodeLookup { input, label: label.clone(), key: key.clone(), value, keep, gives_node };
-    Ok((Box::new(lookup), layout))
+    let (input, layout) = LookupInput::lower(lowering, input, *slot, value, demand)?;
+    Ok((Box::new(NodeLookup { input, label: label.clone(), key: key.clone() }), layout))
 }
 
-/// Joins the rows of a chunk with the nodes or edges found for them, leaving out those for which none was found.
-pub(crate) fn join_found(
-    chunk: &Chunk,
-    keep: &[usize],
-    gives_node: bool,
-    found: Column,
-    rows: Option<Vec<u32>>,
-) -> Chunk {
-    let hits: Option<Vec<u32>> = match (&found.data, &found.validity) {
-        (ColumnData::Node(_) | ColumnData::Edge(_), None) => None,
-        _ => Some((0..found.len() as u32).filter(|&index| !found.is_null(index as usize)).collect()),
-    };
-    let (found, rows) = match hits {
-        None => (found, rows),
-        Some(hits) => {
-            let rows = match rows {
-                Some(rows) => hits.iter().map(|&hit| rows[hit as usize]).collect(),
-                None => hits.clone(),
-            };
-            (found.gather(&hits), Some(rows))
+impl LookupInput {
+    /// Lowers the input, and the value that names the node or edge of a slot; gives the layout of the rows too.
+    pub(crate) fn lower(
+        lowering: &mut Lowering,
+        input: &Operator,
+        slot: SlotId,
+        value: &LookupValue,
+        demand: &Demand,
+    ) -> Result<(LookupInput, Layout)> {
+        let (rows, layout) = lowering.lower(input, &demand_of_lookup(demand.clone().without([&slot]), value))?;
+        let value = Lookup::compile(lowering, value, &layout)?;
+        let (keep, mut layout) = keep(&layout, demand);
+        let gives_slot = demand.slots.contains(&slot);
+        if gives_slot {
+            layout.push(slot);
         }
-    };
-    let mut columns = pick_columns(chunk, keep, rows.as_deref());
-    let rows = found.len();
-    if gives_node {
-        columns.push(Arc::new(Column::new(found.data)));
+        Ok((LookupInput { rows, value, keep, gives_slot }, layout))
     }
-    Chunk { rows, columns }
+
+    /// Joins the rows of a chunk with the nodes or edges found for them, leaving out those for which none was found.
+    pub(crate) fn join(&self, chunk: &Chunk, found: Column, rows: Option<Vec<u32>>) -> Chunk {
+        let hits: Option<Vec<u32>> = match (&found.data, &found.validity) {
+            (ColumnData::Node(_) | ColumnData::Edge(_), None) => None,
+            _ => Some((0..found.len() as u32).filter(|&index| !found.is_null(index as usize)).collect()),
+        };
+        let (found, rows) = match hits {
+            None => (found, rows),
+            Some(hits) => {
+                let rows = match rows {
+                    Some(rows) => hits.iter().map(|&hit| rows[hit as usize]).collect(),
+                    None => hits.clone(),
+                };
+                (found.gather(&hits), Some(rows))
+            }
+        };
+        let mut columns = pick_columns(chunk, &self.keep, rows.as_deref());
+        let rows = found.len();
+        if self.gives_slot {
+            columns.push(Arc::new(Column::new(found.data)));
+        }
+        Chunk { rows, columns }
+    }
 }
 
 impl Physical for NodeLookup {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let runtime = scope.runtime;
-        self.input.run(scope, &mut |chunk| {
+        self.input.rows.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;
-            let (values, rows) = self.value.values(scope, &chunk)?;
+            let (values, rows) = self.input.value.values(scope, &chunk)?;
             let found = {
                 let view = runtime.view();
                 let schema = view.view().schema();
@@ -130,7 +142,7 @@ impl Physical for NodeLookup {
                     _ => return Ok(Flow::Continue),
                 }
             };
-            let joined = join_found(&chunk, &self.keep, self.gives_node, found, rows);
+            let joined = self.input.join(&chunk, found, rows);
             if joined.rows == 0 { Ok(Flow::Continue) } else { sink(joined) }
         })
     }

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use model::{Column, PropertyKind, Result, Value};
 
+use crate::registry::Quotes;
 use crate::sql::ColumnFacts;
 use crate::sql::draft::Draft;
 
@@ -18,19 +19,6 @@ pub const POSTGRES: &dyn Dialect = &postgres::Postgres;
 pub const MYSQL: &dyn Dialect = &mysql::MySql;
 /// SQLite: `?1`, JSON for arrays.
 pub const SQLITE: &dyn Dialect = &sqlite::Sqlite;
-
-/// Quotes of a dialect.
-#[derive(Clone, Copy, Debug)]
-pub struct Quotes {
-    /// The sign around names.
-    pub name: char,
-    /// True if a backslash in a string hides the sign after it, and strings may stand in double quotes.
-    pub has_backslashes: bool,
-    /// True if names may stand in backquotes.
-    pub has_backquotes: bool,
-    /// True if strings may stand between dollar signs.
-    pub has_dollars: bool,
-}
 
 /// A dialect of SQL. The defaults are those of a database that takes a parameter for each value.
 pub trait Dialect: Debug + Send + Sync {

@@ -6,8 +6,7 @@ use crate::sql::Dialect;
 
 /// A name, quoted.
 pub fn name(dialect: &dyn Dialect, name: &str) -> String {
-    let sign = dialect.quotes().name;
-    format!("{sign}{}{sign}", name.replace(sign, &format!("{sign}{sign}")))
+    dialect.quotes().quoted(name)
 }
 
 /// A column of an alias.

@@ -92,3 +92,35 @@ fn comments_begin_with_what_they_are_about() {
     }
     assert_none("comments that begin with a question word:", &found);
 }
+
+/// A row of CONTRIBUTING.md names an example of a thing that is added, and the number of files that name the example.
+#[test]
+fn additions_touch_no_more_files_than_contributing_says() {
+    let manual = read("CONTRIBUTING.md");
+    let rows = manual.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, what, example, files, _] = cells[..] else { return None };
+        Some((what, example.strip_prefix('`')?.strip_suffix('`')?, files.parse::<usize>().ok()?))
+    });
+    let product: Vec<String> = rust_files().into_iter().filter_map(product_code).collect();
+    let (mut problems, mut found) = (Vec::new(), 0);
+    for (what, example, allowed) in rows {
+        found += 1;
+        let files = product.iter().filter(|code| code.contains(example)).count();
+        if files > allowed || files == 0 {
+            problems.push(format!("{what}: {files} files name {example}, CONTRIBUTING.md says {allowed}"));
+        } else if files < allowed {
+            eprintln!("CONTRIBUTING.md: {example} could be lowered to {files}");
+        }
+    }
+    assert!(found > 6, "the table was found");
+    assert_none("additions that touch more files than before:", &problems);
+}
+
+/// The code of a file of a product crate, without comments and tests.
+fn product_code((file, text): (String, String)) -> Option<String> {
+    let is_test = file.contains("/tests") || file.ends_with("tests.rs") || file.starts_with("crates/testing/");
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    (file.contains("/src/") && !is_test).then(|| lines.join("\n"))
+}

@@ -101,7 +101,7 @@ def betweenness_centrality(G, k=None, normalized=True, weight=None, endpoints=Fa
         if not sources:
             raise ZeroDivisionError("betweenness from no source")
         settings["sourceNodes"] = [G.setting(node) for node in sources]
-    # What comes is scaled to all sources, and halved for undirected graphs.
+    # Scores are scaled to all sources, and halved for undirected graphs.
     searched = count if sources is None else len(sources)
     raw = searched / count * (1 if G.is_directed() else 2)
     of_other, of_source = _scales(count, normalized, G.is_directed(), endpoints, sources)

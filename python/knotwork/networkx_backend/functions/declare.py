@@ -1,4 +1,4 @@
-"""How a function of NetworkX is declared."""
+"""Declarations of functions of NetworkX."""
 
 import functools
 import inspect

@@ -4,8 +4,9 @@ use model::Set;
 
 use super::chain::Chain;
 use super::pattern::{Pattern, PatternEdge, PatternNode};
-use super::rules::{Oriented, conjunction, edge_count, labelled};
+use super::rules::{Oriented, edge_count, labelled};
 use crate::catalog::CompileContext;
+use crate::plan::conditions::conjunction;
 use crate::plan::{Operator, OperatorId, OperatorKind, SlotId};
 
 /// The nodes from which the tree may hang, best first; `None` if it is better to start as the planner chose to.
@@ -37,7 +38,7 @@ pub(super) fn candidates(
 pub(super) fn scan(chain: &Chain, root: SlotId, node: &PatternNode, context: &CompileContext<'_>) -> Operator {
     let rows = labelled(&node.labels, context);
     let scan = chain.scan_of(root, node.labels.clone(), rows);
-    match conjunction(&node.predicates) {
+    match conjunction(node.predicates.clone()) {
         None => scan,
         Some(predicate) => {
             let kind = OperatorKind::Filter { input: Box::new(scan), predicate };

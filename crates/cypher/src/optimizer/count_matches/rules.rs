@@ -9,9 +9,8 @@ use model::{Direction, Map};
 
 use super::pattern::{Constraint, MustKeep, Pattern, PatternEdge};
 use crate::catalog::CompileContext;
-use crate::plan::{
-    CountedBranch, CountedNested, CountedNode, CountedRule, Difference, Expression, ExpressionKind, SlotId,
-};
+use crate::plan::conditions::conjunction;
+use crate::plan::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, SlotId};
 
 /// The most branches of a node that are kept from coinciding with each other.
 const GROUP_MAX: usize = 4;
@@ -365,7 +364,7 @@ impl<'p> Oriented<'p> {
         if at > 0 {
             let asked = &self.pattern.nodes[&place.slot];
             node.labels = asked.labels.clone();
-            node.predicate = conjunction(&asked.predicates);
+            node.predicate = conjunction(asked.predicates.clone());
         }
         node.branches = place.children.iter().map(|&child| self.branch(child)).collect();
         let nested = self.pattern.nested.iter().filter(|nested| nested.at == place.slot);
@@ -415,15 +414,6 @@ pub(super) fn edge_count(types: &[Arc<str>], context: &CompileContext<'_>) -> f6
     }
     let count = |name: &Arc<str>| context.schema.edge_type(name).map_or(0, |id| statistics.edge_type(id));
     types.iter().map(count).sum::<u64>() as f64
-}
-
-/// All of these as one condition.
-pub(super) fn conjunction(predicates: &[Expression]) -> Option<Expression> {
-    match predicates {
-        [] => None,
-        [one] => Some(one.clone()),
-        [first, ..] => Some(Expression { kind: ExpressionKind::And(predicates.to_vec()), span: first.span }),
-    }
 }
 
 fn same_types(a: &[Arc<str>], b: &[Arc<str>]) -> bool {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use model::{Column, PropertyKind, Result, Value};
 
-use super::{Dialect, Quotes};
+use super::Dialect;
+use crate::registry::{MYSQL_QUOTES, Quotes};
 use crate::sql::catalog::NUMBER;
 use crate::sql::conditions::may_equal;
 use crate::sql::draft::Draft;
@@ -19,7 +20,7 @@ pub(super) struct MySql;
 
 impl Dialect for MySql {
     fn quotes(&self) -> Quotes {
-        Quotes { name: '`', has_backslashes: true, has_backquotes: true, has_dollars: false }
+        MYSQL_QUOTES
     }
 
     fn default_row(&self) -> &'static str {

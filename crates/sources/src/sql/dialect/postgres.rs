@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use model::{Column, Result, Value};
 
-use super::{Dialect, Quotes};
+use super::Dialect;
+use crate::registry::{POSTGRES_QUOTES, Quotes};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{GIVEN, equal, given_columns, unnest};
 use crate::sql::{ColumnFacts, ParameterValue, quote};
@@ -14,7 +15,7 @@ pub(super) struct Postgres;
 
 impl Dialect for Postgres {
     fn quotes(&self) -> Quotes {
-        Quotes { name: '"', has_backslashes: false, has_backquotes: false, has_dollars: true }
+        POSTGRES_QUOTES
     }
 
     fn parameter(&self, number: usize) -> Option<String> {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use model::{Column, ColumnData, PropertyKind, Result, Value};
 
-use super::{Dialect, Quotes};
+use super::Dialect;
+use crate::registry::{Quotes, SQLITE_QUOTES};
 use crate::sql::draft::Draft;
 use crate::sql::{ColumnFacts, ParameterValue};
 
@@ -16,7 +17,7 @@ pub(super) struct Sqlite;
 
 impl Dialect for Sqlite {
     fn quotes(&self) -> Quotes {
-        Quotes { name: '"', has_backslashes: false, has_backquotes: true, has_dollars: false }
+        SQLITE_QUOTES
     }
 
     fn parameter(&self, number: usize) -> Option<String> {
