@@ -1,8 +1,8 @@
 //! Conditions taken apart, put together, and moved to the edges of a path.
 
-use model::{Set, Span};
+use model::{Set, Span, Value};
 
-use super::{EdgeFilter, Expression, ExpressionKind, QuantifierKind, SlotId};
+use super::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, QuantifierKind, SlotId};
 
 /// An expression at a place.
 pub(crate) fn at(span: Span, kind: ExpressionKind) -> Expression {
@@ -13,7 +13,69 @@ pub(crate) fn at(span: Span, kind: ExpressionKind) -> Expression {
 pub(crate) fn add_conjuncts(expression: Expression, conjuncts: &mut Vec<Expression>) {
     match expression.kind {
         ExpressionKind::And(items) => items.into_iter().for_each(|item| add_conjuncts(item, conjuncts)),
-        _ => conjuncts.push(expression),
+        _ => {
+            let membership = membership(&expression);
+            conjuncts.push(membership.unwrap_or(expression));
+        }
+    }
+}
+
+/// A disjunction of equalities of one property with constants as `IN`, for which lookups and seeks exist.
+fn membership(expression: &Expression) -> Option<Expression> {
+    let ExpressionKind::Or(items) = &expression.kind else { return None };
+    let mut of: Option<&Expression> = None;
+    let mut values = Vec::with_capacity(items.len());
+    for item in items {
+        let ExpressionKind::Binary { operator, left, right } = &item.kind else { return None };
+        let property = match operator {
+            BinaryOperator::Equal if is_constant(left) => {
+                values.push((**left).clone());
+                right
+            }
+            BinaryOperator::Equal if is_constant(right) => {
+                values.push((**right).clone());
+                left
+            }
+            BinaryOperator::In => {
+                let ExpressionKind::List(elements) = &right.kind else { return None };
+                if !elements.iter().all(is_constant) {
+                    return None;
+                }
+                values.extend(elements.iter().cloned());
+                left
+            }
+            _ => return None,
+        };
+        let known = *of.get_or_insert(property);
+        if property_of(known)? != property_of(property)? {
+            return None;
+        }
+    }
+    let (element, list) = (Box::new(of?.clone()), Box::new(at(expression.span, ExpressionKind::List(values))));
+    Some(at(expression.span, ExpressionKind::Binary { operator: BinaryOperator::In, left: element, right: list }))
+}
+
+/// The slot and the key of a property, or the slot of `id(…)`.
+fn property_of(expression: &Expression) -> Option<(SlotId, Option<&str>)> {
+    match &expression.kind {
+        ExpressionKind::Property { object, key, .. } => match object.kind {
+            ExpressionKind::Slot(slot) => Some((slot, Some(key))),
+            _ => None,
+        },
+        ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("id") => match arguments.as_slice() {
+            [Expression { kind: ExpressionKind::Slot(slot), .. }] => Some((*slot, None)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// True of what has one value throughout and cannot fail.
+fn is_constant(expression: &Expression) -> bool {
+    match &expression.kind {
+        ExpressionKind::Literal(_) | ExpressionKind::Parameter { .. } => true,
+        ExpressionKind::Negate(inner) => matches!(inner.kind, ExpressionKind::Literal(Value::Float(_))),
+        _ => false,
     }
 }
 

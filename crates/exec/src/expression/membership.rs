@@ -27,9 +27,7 @@ struct Elements {
 
 /// `element IN list` for each row.
 pub(crate) fn evaluate(element: &Vector, list: &Vector, rows: usize, cache: &SetCache) -> Result<Vector> {
-    let Some(value) = list.constant() else {
-        return truths(rows, |row| contains(&element.value(row), &list.value(row)));
-    };
+    let Some(value) = list.constant() else { return in_each(element, list, rows, cache) };
     if let Value::List(items) = value
         && items.len() >= HASHED_LIST_ELEMENTS_MIN
         && let Some(elements) = cache.elements(items)?
@@ -40,6 +38,29 @@ pub(crate) fn evaluate(element: &Vector, list: &Vector, rows: usize, cache: &Set
         return Ok(Vector::Constant(super::comparison::truth(contains(element, value)?)));
     }
     truths(rows, |row| contains(&element.value(row), value))
+}
+
+/// The same for a list of each row. One that comes again in the next row is searched by hash from then on.
+fn in_each(element: &Vector, list: &Vector, rows: usize, cache: &SetCache) -> Result<Vector> {
+    let mut last: Option<Nested<Vec<Value>>> = None;
+    let mut hashed: Option<Arc<Elements>> = None;
+    truths(rows, |row| {
+        let (element, list) = (element.value(row), list.value(row));
+        let Value::List(items) = &list else { return contains(&element, &list) };
+        if items.len() < HASHED_LIST_ELEMENTS_MIN {
+            return any_equal(&element, items);
+        }
+        if let Some(elements) = hashed.as_ref().filter(|elements| elements.list.is_same(items)) {
+            return elements.contain(&element);
+        }
+        if last.replace(items.clone()).is_some_and(|last| last.is_same(items)) {
+            hashed = cache.elements(items)?;
+            if let Some(elements) = &hashed {
+                return elements.contain(&element);
+            }
+        }
+        any_equal(&element, items)
+    })
 }
 
 fn contains(element: &Value, list: &Value) -> Result<Option<bool>> {

@@ -58,6 +58,33 @@ fn what_equals_nothing_finds_nothing() {
     check(&format!("{graph}MATCH (m:M) WHERE NOT EXISTS {{ MATCH (n:N {{k: m.k}}) }} RETURN m.id"), &["2", "3"]);
 }
 
+#[test]
+fn a_list_of_a_row_is_searched_as_one_written_in_place() {
+    let few = "[1, 2.0, 'a', null, [1], 9007199254740993]";
+    for list in [
+        "range(0, 20)",
+        "range(0, 20) + [null]",
+        "range(0, 20) + ['a', 2.5]",
+        "range(0, 20) + [[1]]",
+        "range(0, 20) + [0.0 / 0.0]",
+        "[]",
+        "[9007199254740992.0, 1, 2, 3, 4, 5, 6, 7, 8]",
+    ] {
+        let in_place = format!("UNWIND {few} AS x RETURN collect(coalesce(toString(x IN {list}), 'null'))");
+        let expected = super::rows_of(&in_place);
+        let bound = format!("WITH {list} AS l UNWIND {few} AS x RETURN collect(coalesce(toString(x IN l), 'null'))");
+        check(&bound, &[&expected[0]]);
+        // Two lists in turns.
+        let both =
+            format!("UNWIND [{list}, [1]] AS l UNWIND {few} + {few} AS x WITH l, x WHERE x IN l RETURN count(*)");
+        let apart = [list, "[1]"].map(|list| {
+            let rows = super::rows_of(&format!("UNWIND {few} + {few} AS x WITH x WHERE x IN {list} RETURN count(*)"));
+            rows[0].parse::<u64>().expect("a count is a number")
+        });
+        check(&both, &[&(apart[0] + apart[1]).to_string()]);
+    }
+}
+
 /// Rows that all operators gave together, in batches of ten.
 fn rows_given(store: &ReferenceStore, query: &str) -> u64 {
     let settings = RunSettings { batch_rows: 10, profile: true, ..RunSettings::default() };

@@ -176,6 +176,13 @@ fn answer(
     last
 }
 
+/// The rows of one query on an empty store.
+pub(crate) fn rows_of(query: &str) -> Vec<String> {
+    let store = ReferenceStore::new();
+    let found = run_with(&store, query, &Map::default(), RunSettings::default(), &QueryMemory::unlimited());
+    found.unwrap_or_else(|error| panic!("{}\n{query}", error.render(query))).0
+}
+
 fn check_with(script: &str, parameters: &[(&str, Value)], expected: &[&str], is_ordered: bool) {
     let parameters = parameters.iter().map(|(name, value)| (Arc::from(*name), value.clone())).collect();
     let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();

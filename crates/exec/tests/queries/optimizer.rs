@@ -238,7 +238,7 @@ impl Writer<'_> {
     fn condition(&mut self) -> String {
         let (a, b) = (self.value(), self.value());
         let node = if self.nodes.is_empty() { None } else { Some(self.random.pick(&self.nodes).clone()) };
-        match (self.random.below(14), node) {
+        match (self.random.below(15), node) {
             (0, Some(node)) => format!("({node})-[:KNOWS]->()"),
             (1, Some(node)) => format!("NOT ({node})<-[:WORKS_AT]-(:Person)"),
             (2, Some(node)) => format!("{node}:Person"),
@@ -265,6 +265,9 @@ impl Writer<'_> {
             (11, _) => format!("EXISTS {{ MATCH (z:Thing) WHERE z.age = {a} }}"),
             (12, _) => format!("NOT EXISTS {{ MATCH (z:Person {{age: {a}}})-->(y) WHERE y.id <> {b} }}"),
             (13, _) => format!("COUNT {{ MATCH (z:Thing) WHERE {a} = z.id }} < {b}"),
+            (14, Some(node)) => {
+                format!("({node}.id = 1 OR 3 = {node}.id OR {node}.id IN [4, null, {}])", self.random.below(9))
+            }
             _ => format!("({a} <> {b} OR {a} IS NULL)"),
         }
     }
@@ -355,6 +358,19 @@ fn fuzz_optimised_plans_agree() {
         }
     }
     assert!(compared > rounds * 100, "only {compared} comparisons");
+}
+
+#[test]
+fn equalities_with_constants_are_looked_up_together() {
+    let bench = Bench::new(&graph(&mut SeededRandom::new(7)));
+    for condition in ["n.id = 1 OR 3 = n.id", "n.id = 1 OR n.id IN [2, 3] OR n.id = null", "id(n) = 1 OR id(n) = 2"] {
+        let query = format!("MATCH (n:Person) WHERE {condition} RETURN n.id");
+        let settings = RunSettings::default;
+        let (rows, plan) = bench.run(&query, &OptimizerConfig::default(), settings()).expect("the query runs");
+        let (expected, _) = bench.run(&query, &OptimizerConfig::none(), settings()).expect("the query runs");
+        assert_eq!(rows, expected, "{query}");
+        assert!(!plan.contains("NodeScan"), "{query}\n{plan}");
+    }
 }
 
 /// Ranges and first edges by a sort key, where ties do not show.
