@@ -174,8 +174,11 @@ fn of_mixture(object: &Vector, keys: &[Arc<str>], rows: usize, view: &dyn ReadVi
     Ok(results)
 }
 
+/// Rows, and the id that each of them holds.
+type RowsAndIds<Id> = (Vec<usize>, Vec<Id>);
+
 /// The rows that hold nodes, with these, and the rows that hold edges.
-fn elements(values: &[Value]) -> ((Vec<usize>, Vec<NodeId>), (Vec<usize>, Vec<EdgeId>)) {
+fn elements(values: &[Value]) -> (RowsAndIds<NodeId>, RowsAndIds<EdgeId>) {
     let (mut nodes, mut edges) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     for (row, value) in values.iter().enumerate() {
         match value {
