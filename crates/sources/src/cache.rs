@@ -73,6 +73,8 @@ pub(crate) struct Cache {
     inner: RwLock<Inner>,
     bytes_max: usize,
     memory: Arc<MemoryBudget>,
+    /// For each table, the number of times that its rows were forgotten; changed with `inner` held.
+    epochs: Vec<AtomicU64>,
     /// Number of times that something was forgotten on demand.
     forgotten: AtomicU64,
     pub(crate) counts: Arc<Counts>,
@@ -103,6 +105,7 @@ impl Cache {
             inner: RwLock::new(inner),
             bytes_max,
             memory: memory.clone(),
+            epochs: (0..tables).map(|_| AtomicU64::new(0)).collect(),
             forgotten: AtomicU64::new(0),
             counts,
         });
@@ -209,8 +212,19 @@ impl Cache {
         }
     }
 
-    /// Takes memory for a piece that was fetched, and keeps it if it may. Fails if there is not even room to use it.
-    pub(crate) fn keep(&self, mut piece: Piece) -> Result<Arc<Piece>> {
+    /// Number of times that the rows of a table were forgotten.
+    pub(crate) fn epoch(&self, table: usize) -> u64 {
+        self.epochs[table].load(Ordering::Acquire)
+    }
+
+    /// The same for all tables.
+    pub(crate) fn epochs(&self) -> Vec<u64> {
+        (0..self.epochs.len()).map(|table| self.epoch(table)).collect()
+    }
+
+    /// Takes memory for a piece that was fetched, and keeps it if it may. Fails if there is not even room to use it. With
+    /// `epoch` it is not kept if its table was forgotten since: its rows may be as they were before.
+    pub(crate) fn keep(&self, mut piece: Piece, epoch: Option<u64>) -> Result<Arc<Piece>> {
         let rows = piece.row_count();
         self.counts.fetched.fetch_add(rows, Ordering::Relaxed);
         if piece.origin == Origin::Ahead {
@@ -222,10 +236,12 @@ impl Cache {
         let piece = Arc::new(piece);
         if bytes <= self.bytes_max / 2 && !piece.is_scanned && !piece.keys.is_empty() {
             let mut inner = self.write();
-            if !inner.add_to_open(&piece) {
-                inner.insert(piece.clone(), bytes);
+            if epoch.is_none_or(|epoch| epoch == self.epoch(piece.table)) {
+                if !inner.add_to_open(&piece) {
+                    inner.insert(piece.clone(), bytes);
+                }
+                inner.shrink(self.bytes_max);
             }
-            inner.shrink(self.bytes_max);
         }
         Ok(piece)
     }
@@ -240,6 +256,7 @@ impl Cache {
                 }
             }
             inner.indexes[table] = Map::default();
+            self.epochs[table].fetch_add(1, Ordering::Release);
         }
         // Only now, so that nobody takes what was there before for what is there after.
         self.forgotten.fetch_add(1, Ordering::Release);

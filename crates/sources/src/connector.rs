@@ -25,6 +25,8 @@ pub struct Abilities {
     pub boxes: bool,
     /// [`Which::Within`] is answered in one round trip.
     pub lookahead: bool,
+    /// Largest number of entries in `along` of [`Which::Within`]; any number with `None`.
+    pub lookahead_lists_max: Option<usize>,
     /// [`Which::OnCourse`] is answered in one round trip.
     pub courses: bool,
     /// [`Reading::send`] works.

@@ -222,6 +222,11 @@ impl Prefetcher {
         }
     }
 
+    /// Kinds and ways of edges that one lookahead may follow.
+    pub(crate) fn lists_at_once(&self) -> usize {
+        self.abilities.lookahead_lists_max.unwrap_or(usize::MAX)
+    }
+
     /// True if it learns the depth to which edges are followed.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.mode == Prefetch::Adaptive

@@ -71,6 +71,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// A cache that nobody shares, as large as the shared one.
+    fn private_cache(&self) -> Arc<Cache> {
+        let (tables, memory) = (self.layout.table_count(), &self.environment.memory);
+        Cache::new(tables, self.cache.bytes_max(), memory, self.cache.counts.clone())
+    }
+
     /// Forgets what may have changed with kinds of nodes and of edges: all that comes from the same tables, and edges that
     /// have an end there.
     fn forget_changed(&self, nodes: &[usize], edges: &[usize]) {
@@ -214,8 +220,11 @@ impl SourceStore {
             return self.private_view(self.link());
         }
         let number = shared.cache.forgotten();
+        // Before its snapshot begins.
+        let epochs = shared.cache.epochs();
         let mut view = SourceView::new(shared, shared.cache.clone(), shared.prefetcher.clone(), self.link());
         view.moment = Some(Moment { store: shared.number, number });
+        view.epochs = Some(epochs);
         view
     }
 
@@ -226,7 +235,7 @@ impl SourceStore {
     /// A view that shares nothing of what it reads.
     fn private_view(&self, link: Link) -> SourceView {
         let shared = &self.shared;
-        SourceView::new(shared, self.private_cache(), Arc::new(shared.prefetcher.fork()), link)
+        SourceView::new(shared, shared.private_cache(), Arc::new(shared.prefetcher.fork()), link)
     }
 
     /// Begins a transaction of the source. Fails with `READ_ONLY` where there is none.
@@ -249,16 +258,6 @@ impl SourceStore {
         let name = self.shared.connector.name();
         Err(model::error!(ReadOnly, "{name} can only be read")
             .with_remedy("write to it by its own means, or copy it with PRELOAD"))
-    }
-
-    fn private_cache(&self) -> Arc<Cache> {
-        let shared = &self.shared;
-        Cache::new(
-            shared.layout.table_count(),
-            shared.cache.bytes_max(),
-            &shared.environment.memory,
-            shared.cache.counts.clone(),
-        )
     }
 
     /// The names that the source has in the graph.

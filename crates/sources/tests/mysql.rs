@@ -18,9 +18,10 @@ mod types;
 mod world;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use asking::{all_nodes, names, rows};
-use model::{Column, ErrorCode, GraphStore, Value};
+use model::{Column, ErrorCode, GraphStore, Interrupt, Value};
 use sources::connect::{connect, inspect};
 use sources::connector::{Change, Connector};
 use sources::definition::{GraphDefinition, Prefetch};
@@ -61,7 +62,7 @@ fn it_keeps_the_contract_of_stores() {
         text: "LONGTEXT COLLATE utf8mb4_bin",
         bytes: "LONGBLOB",
         // The recursive queries of lookahead end the connection of MariaDB 10.11.19 here.
-        prefetch: Prefetch::None,
+        prefetch: Prefetch::Adaptive,
     };
     contract::check(&words, &url, &|statements| server.run("contract", statements));
 }
@@ -242,6 +243,75 @@ fn a_definition_is_inferred_from_keys() {
     let url = server.database("shop");
     server.run("shop", shop::STATEMENTS);
     shop::check(&url);
+}
+
+/// Orders to interrupt a statement that come when it has just ended meet nobody else.
+#[test]
+fn a_late_interrupt_ends_no_other_statement() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("late");
+    server.run("late", "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (1);");
+    let slow = |seconds: f64| {
+        let sql = format!("SELECT id, SLEEP({seconds}) AS nap FROM t");
+        let kind = serde_json::json!({ "sql": sql, "key": "id", "properties": ["nap"] });
+        GraphDefinition::from_json(&serde_json::json!({ "nodes": { "T": kind } }).to_string()).unwrap()
+    };
+    let seed = seed_or(39);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (url, slow) = (&url, &slow);
+            scope.spawn(move || {
+                // Waits are looked at every tenth of a second: statements end just then.
+                let connector = connect(url, &slow(0.1)).unwrap();
+                connector.facts().unwrap();
+                let mut random = testing::random::SeededRandom::new(seed + thread);
+                for _ in 0..8 {
+                    let (interrupt, wait) = (Interrupt::new(), random.below(100));
+                    let listening = interrupt.listen();
+                    let canceller = interrupt.clone();
+                    let cancel = std::thread::spawn(move || {
+                        std::thread::sleep(Duration::from_millis(wait));
+                        canceller.cancel();
+                    });
+                    let ask = || {
+                        let mut reading = connector.read().unwrap();
+                        reading.ask(&[all_nodes(&[1])], &mut |_, _| Ok(true))
+                    };
+                    let unwanted = ask();
+                    drop(listening);
+                    cancel.join().unwrap();
+                    if let Err(failure) = unwanted {
+                        assert_eq!(failure.code(), ErrorCode::Cancelled, "seed {seed}: {failure}");
+                    }
+                    ask().unwrap_or_else(|failure| panic!("seed {seed}: another statement was ended: {failure}"));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn connections_that_the_server_closed_while_idle_are_replaced() {
+    let Some(server) = mariadb() else { return };
+    let Some((_, _, connector)) = people("idle") else { return };
+    let close_all = || {
+        let find = "SELECT id FROM information_schema.processlist WHERE db = 'idle' AND id <> CONNECTION_ID()";
+        let found = server.rows("mysql", find);
+        assert!(!found.is_empty(), "connections are kept");
+        found.iter().for_each(|row| server.run("mysql", &format!("KILL {};", row[0])));
+    };
+    let readings: Vec<_> = (0..3).map(|_| connector.read().unwrap()).collect();
+    readings.into_iter().for_each(|mut reading| assert_eq!(names(reading.as_mut()).len(), 3));
+    close_all();
+    assert_eq!(names(connector.read().unwrap().as_mut()).len(), 3);
+    close_all();
+    let mut writing = connector.write().unwrap();
+    let name = Column::from_values(&[Value::string("eve")]);
+    writing.change(&Change::InsertNodes { kind: 0, count: 1, properties: &[(1, &name)] }).unwrap();
+    writing.commit().unwrap();
+    close_all();
+    assert_eq!(connector.facts().unwrap().nodes.len(), 1);
+    assert_eq!(names(connector.read().unwrap().as_mut()).len(), 4);
 }
 
 #[test]

@@ -414,6 +414,10 @@ const LOOSE: &str = "CREATE EXTENSION citext;
     CREATE TABLE day_ref (id int PRIMARY KEY, k date REFERENCES day); INSERT INTO day_ref VALUES (1, '2024-01-02');
     CREATE TABLE amount (k numeric(20,2) PRIMARY KEY, v int); INSERT INTO amount VALUES (7, 1), (7.5, 2);
     CREATE TABLE amount_ref (id int PRIMARY KEY, k numeric REFERENCES amount); INSERT INTO amount_ref VALUES (1, 7), (2, 7.50);
+    CREATE TABLE ordered (k text COLLATE \"C\" PRIMARY KEY, v int); INSERT INTO ordered VALUES ('b', 1), ('B', 2);
+    CREATE TABLE ordered_ref (id int PRIMARY KEY, k text COLLATE \"C\" REFERENCES ordered); INSERT INTO ordered_ref VALUES (1, 'b'), (2, 'B'), (3, 'b');
+    CREATE TABLE alike (k varchar(9) COLLATE \"C\" PRIMARY KEY, v int); INSERT INTO alike VALUES ('b', 1), ('B', 2);
+    CREATE TABLE alike_ref (id varchar(9) COLLATE \"POSIX\" PRIMARY KEY, k varchar(9) COLLATE \"C\" REFERENCES alike); INSERT INTO alike_ref VALUES ('x', 'b'), ('y', 'B');
     CREATE TABLE pair (a numeric(20,2), b interval, v int, PRIMARY KEY (a, b));
     INSERT INTO pair VALUES (123456789012345678.91, '1 day', 1), (123456789012345678.92, '1 day', 2);";
 
@@ -421,7 +425,7 @@ const LOOSE: &str = "CREATE EXTENSION citext;
 fn an_edge_that_is_counted_is_followed() {
     let Some(server) = servers::postgres() else { return };
     let (_, url) = database(server, LOOSE);
-    for (name, edges) in [("padded", 2), ("folded", 2), ("day", 1), ("amount", 2)] {
+    for (name, edges) in [("padded", 2), ("folded", 2), ("day", 1), ("amount", 2), ("ordered", 3), ("alike", 2)] {
         types::check_edges(&url, name, edges);
     }
     types::check_pairs(&url);

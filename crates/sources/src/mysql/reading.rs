@@ -98,6 +98,12 @@ impl MysqlReading {
             self.state = Some((Line::Free(session), known));
         }
         self.settle()?;
+        if let Some((Line::Free(session), _)) = &mut self.state
+            && self.source.watch.was_told(session.handle().connection)
+        {
+            // It may have been told after its statement had ended: then this one is interrupted and not the next.
+            let _ = self.source.command(session, "DO 0");
+        }
         match self.state.as_mut() {
             Some((Line::Free(session), known)) => Ok((session, known.clone())),
             _ => Err(error!(Source, "{}: the connection was lost", self.source.settings.name)),

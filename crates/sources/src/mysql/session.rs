@@ -10,7 +10,7 @@ use self_cell::{MutBorrow, self_cell};
 
 use super::cells::{Plan, declared_decimal};
 use super::socket::Socket;
-use crate::relational::answers::failed;
+use crate::relational::answers::{CHANGE_ITS_SOURCES, failed};
 use crate::relational::cells::Cells;
 use crate::sql::Form;
 
@@ -20,6 +20,8 @@ const BATCH: usize = 8192;
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 /// The server's error code if it admits only connections over TLS.
 const NEEDS_TLS: u16 = 3159;
+/// Its error codes if a column is set that it computes.
+const COMPUTED_COLUMN: [u16; 3] = [1906, 3105, 3106];
 
 /// The address of a database, and the settings for asking it.
 #[derive(Clone)]
@@ -392,8 +394,9 @@ fn positional(parameters: Vec<SqlValue>) -> Params {
 /// The error for a failure that the server reports, with a code that callers can react to.
 fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error {
     let ::mysql::Error::MySqlError(refused) = cause else {
-        let message = format!("the connection failed: {cause}");
-        return failed(ErrorCode::Source, name, &message, statement);
+        // A connection whose server does not hear that the run is over is closed.
+        let lost = || failed(ErrorCode::Source, name, &format!("the connection failed: {cause}"), statement);
+        return model::interrupt::check_this_thread().err().unwrap_or_else(lost);
     };
     let code = match refused.code {
         // Tables and columns that are not there, SQL that cannot be read.
@@ -402,8 +405,8 @@ fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error 
         1048 | 1062 | 1216 | 1217 | 1364 | 1451 | 1452 | 3819 | 4025 => ErrorCode::Constraint,
         1264 | 1265 | 1366 | 1406 | 1292 => ErrorCode::Type,
         1020 | 1205 | 1213 => ErrorCode::Conflict,
-        // The last three: a column that the server computes.
-        1036 | 1290 | 1792 | 1906 | 3105 | 3106 => ErrorCode::ReadOnly,
+        1036 | 1290 | 1792 => ErrorCode::ReadOnly,
+        code if COMPUTED_COLUMN.contains(&code) => ErrorCode::ReadOnly,
         1317 => ErrorCode::Cancelled,
         1969 | 3024 => ErrorCode::Timeout,
         _ => ErrorCode::Source,
@@ -411,6 +414,9 @@ fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error 
     // The server was told to give up since the run that asked is over, for a reason.
     match model::interrupt::check_this_thread() {
         Err(unwanted) if code == ErrorCode::Cancelled => unwanted,
+        _ if COMPUTED_COLUMN.contains(&refused.code) => {
+            failed(code, name, &refused.message, statement).with_remedy(CHANGE_ITS_SOURCES)
+        }
         _ => failed(code, name, &refused.message, statement),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The driver waits until an answer comes. So another thread looks at the flags of those who wait, while there are any.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use model::Interrupt;
@@ -16,18 +16,26 @@ use super::socket::Socket;
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 /// Number of looks that find nobody waiting after which the thread ends.
 const IDLE_LOOKS_MAX: u32 = 50;
-/// Looks at a server that has not heard before the connection is closed.
-const TOLD_LOOKS_MAX: u32 = 20;
+/// Looks at a server that has not heard, which MariaDB itself may need two seconds for, before the connection is closed.
+const TOLD_LOOKS_MAX: u32 = 30;
+/// Time in which the server is told to interrupt a statement that has ended meanwhile.
+const TELLING_WAIT: Duration = Duration::from_secs(3);
 
 /// The waits that are being watched.
 #[derive(Default)]
 pub(super) struct Watch {
     state: Mutex<State>,
+    /// An order to the server was given.
+    told: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     waiting: Vec<Waiting>,
+    /// The numbers of the waits that the server is being told to end.
+    telling: Vec<u64>,
+    /// Connections that it was told of, until somebody asks.
+    told: Vec<u32>,
     next_number: u64,
     has_thread: bool,
 }
@@ -49,8 +57,24 @@ pub(super) struct Guard<'a> {
 }
 
 impl Drop for Guard<'_> {
+    /// Ends the wait. If the server is being told to interrupt the statement, which has ended, that is waited for: else the
+    /// order would meet the next statement of this connection.
     fn drop(&mut self) {
-        self.watch.lock().waiting.retain(|waiting| waiting.number != self.number);
+        let mut state = self.watch.lock();
+        let Some(at) = state.waiting.iter().position(|waiting| waiting.number == self.number) else { return };
+        let over = state.waiting.swap_remove(at);
+        if over.looks_since_told.is_none() {
+            return;
+        }
+        state.told.push(over.connection);
+        let is_telling = |state: &mut State| state.telling.contains(&self.number);
+        let waited = self.watch.told.wait_timeout_while(state, TELLING_WAIT, is_telling);
+        let (_state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out()
+            && let Some(socket) = over.socket
+        {
+            socket.close();
+        }
     }
 }
 
@@ -59,21 +83,37 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those whose run is over, each once; `None` if the thread is to end.
-    fn look(&self, idle_looks: &mut u32) -> Option<Vec<u32>> {
+    /// True, once, if the server was told to interrupt what this connection asked it.
+    pub(super) fn was_told(&self, connection: u32) -> bool {
+        let mut state = self.lock();
+        let before = state.told.len();
+        state.told.retain(|told| *told != connection);
+        state.told.len() < before
+    }
+
+    /// Notes that the server was told of a wait.
+    fn note_told(&self, number: u64) {
+        self.lock().telling.retain(|telling| *telling != number);
+        self.told.notify_all();
+    }
+
+    /// Those whose run is over with their connections, each once; `None` if the thread is to end.
+    fn look(&self, idle_looks: &mut u32) -> Option<Vec<(u64, u32)>> {
         let mut state = self.lock();
         *idle_looks = if state.waiting.is_empty() { *idle_looks + 1 } else { 0 };
         if *idle_looks > IDLE_LOOKS_MAX {
             state.has_thread = false;
             return None;
         }
-        Some(state.waiting.iter_mut().filter_map(Waiting::look).collect())
+        let over: Vec<(u64, u32)> = state.waiting.iter_mut().filter_map(Waiting::look).collect();
+        state.telling.extend(over.iter().map(|(number, _)| *number));
+        Some(over)
     }
 }
 
 impl Waiting {
-    /// The connection, if the server is to be told now.
-    fn look(&mut self) -> Option<u32> {
+    /// The wait and its connection, if the server is to be told now.
+    fn look(&mut self) -> Option<(u64, u32)> {
         if let Some(looks) = &mut self.looks_since_told {
             *looks += 1;
             if *looks >= TOLD_LOOKS_MAX
@@ -85,7 +125,7 @@ impl Waiting {
         }
         self.interrupt.check_unpaused().is_err().then(|| {
             self.looks_since_told = Some(0);
-            self.connection
+            (self.number, self.connection)
         })
     }
 }
@@ -116,11 +156,17 @@ fn look_after(source: &Weak<Source>) {
         std::thread::sleep(LOOK_AFTER);
         let Some(source) = source.upgrade() else { return };
         let Some(over) = source.watch.look(&mut idle_looks) else { return };
-        for connection in over {
-            let (source, thread) = (source.clone(), std::thread::Builder::new().name("knotwork-mysql-kill".into()));
+        for (number, connection) in over {
+            let (teller, thread) = (source.clone(), std::thread::Builder::new().name("knotwork-mysql-kill".into()));
             // On a thread of its own, since a server that does not answer is waited for. Without one, the connection is
             // closed later.
-            drop(thread.spawn(move || source.kill(connection)));
+            let spawned = thread.spawn(move || {
+                teller.kill(connection);
+                teller.watch.note_told(number);
+            });
+            if spawned.is_err() {
+                source.watch.note_told(number);
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use super::Shared;
 use super::decode::{Field, Unreadable};
 use super::session::Trouble;
 use super::url::Settings;
+use crate::relational::answers::CHANGE_ITS_SOURCES;
 
 /// Letters of a statement that a message shows.
 const STATEMENT_LETTERS: usize = 300;
@@ -82,7 +83,7 @@ impl Failure {
             ("42P01" | "42703" | "42883" | "42P18" | "42804", _) => error.with_remedy(
                 "the table differs from the definition; knot source check says where, then attach the source again",
             ),
-            (GENERATED, _) => error.with_remedy("change the columns that it is computed from"),
+            (GENERATED, _) => error.with_remedy(CHANGE_ITS_SOURCES),
             (NO_RIGHT, _) => error.with_remedy("grant the right to the user, or attach as another"),
             (_, false) => error.with_remedy(self.hint.clone()),
             (_, true) => error,

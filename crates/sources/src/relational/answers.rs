@@ -70,6 +70,9 @@ pub(crate) fn check_changed(source: &str, statement: &str, expected: Option<usiz
     }
 }
 
+/// The remedy for a column that is set though the database computes it.
+pub(crate) const CHANGE_ITS_SOURCES: &str = "change the columns that it is computed from";
+
 /// An error of the database, with source and statement.
 pub(crate) fn failed(code: ErrorCode, source: &str, message: &str, statement: &str) -> model::Error {
     let message = message.trim().trim_end_matches('.');

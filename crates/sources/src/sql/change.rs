@@ -103,7 +103,8 @@ fn add_column<'q, 'd>(
     values: &'q Column,
 ) -> Result<()> {
     if columns.iter().any(|(name, _)| *name == property.column) {
-        return Err(error!(ReadOnly, "the column {} is written by two properties", property.column));
+        return Err(error!(ReadOnly, "the column {} is written by two properties", property.column)
+            .with_remedy("set one of them; both show what it holds"));
     }
     columns.push((&property.column, Cow::Borrowed(values)));
     Ok(())

@@ -11,7 +11,7 @@ use self_cell::{MutBorrow, self_cell};
 
 use super::File;
 use super::cells::{Decoder, Row};
-use crate::relational::answers::failed;
+use crate::relational::answers::{CHANGE_ITS_SOURCES, failed};
 use crate::sql::Form;
 
 /// Rows that are read before they are handed over.
@@ -232,6 +232,7 @@ pub(super) fn failure(name: &str, statement: &str, cause: &rusqlite::Error) -> m
         Some(E::DatabaseBusy | E::DatabaseLocked) => error.with_remedy(
             "another connection holds the file; try again, raise ?busy_timeout=ms, or put the database into WAL mode",
         ),
+        Some(E::Unknown) if is_generated(cause) => error.with_remedy(CHANGE_ITS_SOURCES),
         Some(E::CannotOpen) => error.with_remedy("check the path; a database is never created"),
         _ => error,
     }

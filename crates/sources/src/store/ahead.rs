@@ -174,7 +174,7 @@ impl SourceView {
             let dimensions = dimensions.to_vec();
             let (mut places, mut guesses, mut known) = (Vec::new(), Vec::new(), Vec::new());
             for (at, missing) in rest.iter().enumerate().filter(|(_, m)| self.near_kind(m.table) == Some(kind)) {
-                let found = self.cache.places_of(kind, &missing.keys, &dimensions);
+                let found = self.cache_of(kind).places_of(kind, &missing.keys, &dimensions);
                 let foresight = self.foresight();
                 for (key, place) in missing.keys.iter().zip(found) {
                     match place {
@@ -187,7 +187,8 @@ impl SourceView {
                 }
             }
             let due = self.foresight().due.get(&kind).cloned().unwrap_or_default();
-            let due: Vec<Sides> = self.cache.places_of(kind, &due, &dimensions).into_iter().flatten().collect();
+            let due: Vec<Sides> =
+                self.cache_of(kind).places_of(kind, &due, &dimensions).into_iter().flatten().collect();
             let (cells, boxes) = {
                 let mut foresight = self.foresight();
                 let more = match foresight.floods.get_mut(&kind) {
@@ -337,6 +338,14 @@ impl SourceView {
         let is_local = |list: &ListKind| self.is_local(*list);
         let mut lists = self.hot_lists();
         lists.retain(|(list, _)| is_local(list));
+        // Those that are missing come first, then those that begin at the same nodes.
+        let is_start = |list: &ListKind| {
+            let near = layout.ends(*list).0;
+            missing.iter().any(|missing| self.near_kind(missing.table) == Some(near))
+        };
+        let is_missing = |list: &ListKind| missing.iter().any(|missing| missing.table == Table::Lists(*list));
+        lists.sort_by_key(|(list, _)| (!is_missing(list), !is_start(list)));
+        lists.truncate(self.prefetcher.lists_at_once());
         let along: Vec<(usize, Direction)> = lists.iter().map(|(list, _)| (list.edge, list.direction())).collect();
         let mut starts: Vec<(usize, Vec<u64>)> = Vec::new();
         for missing in missing {
@@ -365,7 +374,7 @@ impl SourceView {
         for (missing, keys) in missing.iter().zip(&columns) {
             let is_reached = match missing.table {
                 Table::Nodes(kind) => kinds.iter().any(|(other, _)| *other == kind),
-                Table::Lists(list) => depth.lists > 0 && is_local(&list),
+                Table::Lists(list) => depth.lists > 0 && lists.iter().any(|(other, _)| *other == list),
             };
             if !is_reached {
                 asked.push((Asked::of(missing), Which::Keys(keys)));
@@ -423,8 +432,8 @@ impl SourceView {
             return;
         }
         let (fars, nears): (Vec<u64>, Vec<u64>) = unknown.into_iter().unzip();
-        let known = self.cache.places_of(far, &fars, dimensions);
-        let places = self.cache.places_of(near, &nears, dimensions);
+        let known = self.cache_of(far).places_of(far, &fars, dimensions);
+        let places = self.cache_of(near).places_of(near, &nears, dimensions);
         let mut foresight = self.foresight();
         if foresight.met.len() > MET_MAX {
             foresight.met.clear();

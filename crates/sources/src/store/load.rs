@@ -48,7 +48,8 @@ impl SourceView {
         for wanted in wanted {
             let need = Need { properties: wanted.properties.clone(), since_ns: self.since_ns };
             let mut found = Found::default();
-            gaps.push(self.cache.find(self.table(wanted.table), &wanted.keys, &need, &mut found));
+            let table = self.table(wanted.table);
+            gaps.push(self.cache_of(table).find(table, &wanted.keys, &need, &mut found));
             founds.push(found);
         }
         if gaps.iter().any(|gaps| !gaps.is_empty()) {
@@ -186,7 +187,7 @@ impl SourceView {
         for (number, (answer, (asked, _))) in answers.each.into_iter().zip(asked).enumerate() {
             match answer {
                 Answer::Nodes(answer) => {
-                    let piece = self.cache.keep(answer.finish(asked.keys, at_ns, asked.origin))?;
+                    let piece = self.keep(answer.finish(asked.keys, at_ns, asked.origin))?;
                     pieces[number] = Some(piece);
                 }
                 Answer::Edges(answer) => edges.push((number, answer)),
@@ -196,7 +197,7 @@ impl SourceView {
             let (asked, which) = &asked[number];
             let boxed = if let Which::Boxes { .. } = which { self.keys_in_boxes(asked.table, &pieces) } else { &[] };
             let keys = if boxed.is_empty() { asked.keys } else { boxed };
-            let piece = self.cache.keep(answer.finish(keys, at_ns, asked.origin))?;
+            let piece = self.keep(answer.finish(keys, at_ns, asked.origin))?;
             pieces[number] = Some(piece);
         }
         Ok(pieces.into_iter().flatten().collect())

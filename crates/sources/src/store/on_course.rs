@@ -135,7 +135,7 @@ impl SourceView {
             let Some(kind) = self.near_kind(wanted.table) else { return false };
             let Some(block) = blocks.iter().find(|block| block.kind == kind) else { return false };
             let keys: Vec<u64> = gaps.iter().map(|&at| wanted.keys[at as usize]).collect();
-            let places = self.cache.places_of(kind, &keys, &block.dimensions);
+            let places = self.cache_of(kind).places_of(kind, &keys, &block.dimensions);
             let foresight = self.foresight();
             let place = |(key, place): (&u64, Option<Sides>)| {
                 place.or_else(|| foresight.met.get(&(kind, *key)).copied()).is_some_and(|place| block.holds(&place))
@@ -228,7 +228,7 @@ impl SourceView {
         let kind = self.shared.layout.ends(list).0;
         let mut rim = self
             .prefetcher
-            .rim(self.shared.layout.list_table(list), |table, keys| self.cache.which_are_there(table, keys));
+            .rim(self.shared.layout.list_table(list), |table, keys| self.cache_of(table).which_are_there(table, keys));
         let mut known: Vec<u64> = rim.iter().map(|(near, _)| *near).collect();
         known.sort_unstable();
         known.dedup();
@@ -236,7 +236,7 @@ impl SourceView {
         let mut starts: Vec<u64> = rim.iter().map(|(_, far)| *far).collect();
         starts.sort_unstable();
         starts.dedup();
-        let places = self.cache.places_of(kind, &starts, &place);
+        let places = self.cache_of(kind).places_of(kind, &starts, &place);
         let order = course.order();
         let placed = starts.iter().zip(places).filter_map(|(key, sides)| Some((order.at(sides?[0], sides?[1]), *key)));
         let mut ordered: Vec<(f64, u64)> = placed.collect();

@@ -16,13 +16,14 @@ use testing::store_contract::check_same_seeded;
 
 use self::world::{World, batch_of, first_nodes};
 use crate::connector::Abilities;
-use crate::definition::{CacheSettings, Prefetch};
+use crate::definition::{CacheSettings, Prefetch, Rows};
 
 const PLAIN: Abilities = Abilities {
     snapshots: true,
     writes: true,
     boxes: false,
     lookahead: false,
+    lookahead_lists_max: None,
     courses: false,
     sends: false,
     conditions: false,
@@ -32,6 +33,7 @@ const ALL: Abilities = Abilities {
     writes: true,
     boxes: true,
     lookahead: true,
+    lookahead_lists_max: None,
     courses: true,
     sends: false,
     conditions: true,
@@ -93,6 +95,40 @@ fn fetching_ahead_changes_no_answer() {
 }
 
 #[test]
+fn a_lookahead_follows_no_more_lists_than_the_source_can() {
+    let seed = seed_or(15);
+    for (most, prefetch) in [(1, Prefetch::Lookahead(3)), (2, Prefetch::Lookahead(2)), (2, Prefetch::Adaptive)] {
+        let abilities = Abilities { lookahead_lists_max: Some(most), boxes: false, courses: false, ..ALL };
+        let mut world = World::new(seed, abilities, false);
+        world.definition.prefetch = prefetch;
+        let store = world.store();
+        check_same_seeded(&store.view(), world.reference().read().unwrap().as_ref(), "uid", seed);
+        let along = world.connector.state.along.load(Ordering::Relaxed);
+        assert_eq!(along, most as u64, "seed {seed}: the most lists that were followed at once");
+    }
+}
+
+#[test]
+fn definitions_for_which_nothing_can_be_fetched_ahead_say_so() {
+    let by_key = || Rows::ByKey { sql: "SELECT b FROM e WHERE a = ?".to_owned(), reverse: None, scan: None };
+    for (prefetch, kinds, is_told) in [
+        (Prefetch::Adaptive, 4, true),
+        (Prefetch::Lookahead(2), 4, true),
+        (Prefetch::Adaptive, 3, false),
+        (Prefetch::None, 4, false),
+    ] {
+        let mut world = World::new(16, ALL, true);
+        world.definition.edges[..kinds].iter_mut().for_each(|kind| kind.rows = by_key());
+        world.definition.prefetch = prefetch;
+        let store = world.store();
+        let (notes, told) = (store.notes(), store.stats().prefetch);
+        assert_eq!(notes.len(), usize::from(is_told), "{notes:?}");
+        assert!(notes.iter().all(|note| note.contains("by key") && note.contains("name the tables")), "{notes:?}");
+        assert_eq!(told.contains("nothing: all edges come from queries by key"), is_told, "{told}");
+    }
+}
+
+#[test]
 fn edges_with_keys_have_ids_that_outlast_a_view() {
     let store = World::new(6, ALL, true).store();
     let edges_of = |view: &dyn ReadView, name: &str| -> Vec<EdgeValue> {
@@ -143,7 +179,8 @@ fn what_is_cached_is_not_asked_again() {
     assert_eq!(batch_of(&again, &nodes, &expand).neighbors, found.neighbors);
     assert_eq!(store.stats().round_trips, before);
     store.forget();
-    batch_of(&again, &nodes, &expand);
+    let anew = store.view();
+    batch_of(&anew, &nodes, &expand);
     assert_eq!(store.stats().round_trips, before + 1, "all kinds and both ways are one round trip");
     assert!(store.forget_kind("person") && store.forget_kind("knows") && !store.forget_kind("nobody"));
     assert!(store.stats().hit_rate() > 0.0 && store.stats().cache_bytes > 0);

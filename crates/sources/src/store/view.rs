@@ -1,7 +1,7 @@
 //! A source as a view: one connection, opened by the first question, with the cache that it shares with other views.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use model::index_scan::{IndexCursor, IndexScan};
 use model::store::chosen::{Chooser, Choosing};
@@ -21,7 +21,7 @@ use super::expansion::ExpandCursor;
 use super::link::Link;
 use super::scan::{ScanCursor, index_scan};
 use super::statements;
-use crate::cache::{Cache, NodeAnswer, Origin};
+use crate::cache::{Cache, NodeAnswer, Origin, Piece};
 use crate::connector::{Question, Which};
 use crate::prefetch::Prefetcher;
 
@@ -41,6 +41,10 @@ pub struct SourceView {
     pub(super) counts_before: [u64; 3],
     /// The name of what is kept, as long as nothing of it is forgotten; none if that is this view's alone.
     pub(super) moment: Option<Moment>,
+    /// The epochs of the tables of a shared cache when the view began; none if the cache is this view's alone.
+    pub(super) epochs: Option<Vec<u64>>,
+    /// The rows of tables that were forgotten since then: its snapshot may be older than what others read of them.
+    outdated: OnceLock<Arc<Cache>>,
     /// When the oldest of what it used was fetched.
     pub(super) oldest_ns: AtomicU64,
 }
@@ -54,6 +58,8 @@ impl SourceView {
             counts_before: [count(&counts.used), count(&counts.ahead_fetched), count(&counts.ahead_used)],
             foresight: Foresight::default(),
             moment: None,
+            epochs: None,
+            outdated: OnceLock::new(),
             oldest_ns: AtomicU64::new(u64::MAX),
             cache,
             prefetcher,
@@ -95,6 +101,24 @@ impl SourceView {
         (0..self.shared.layout.nodes.len()).for_each(|kind| self.prefetcher.forget(kind));
     }
 
+    /// The cache of a table: the shared one, as long as nothing of the table was forgotten since the view began.
+    pub(super) fn cache_of(&self, table: usize) -> &Cache {
+        match &self.epochs {
+            Some(epochs) if epochs[table] != self.cache.epoch(table) => {
+                self.outdated.get_or_init(|| self.shared.private_cache())
+            }
+            _ => &self.cache,
+        }
+    }
+
+    /// Keeps a piece that this view fetched. Others see it only if nothing of its table was forgotten since the view began.
+    pub(super) fn keep(&self, piece: Piece) -> Result<Arc<Piece>> {
+        let cache = self.cache_of(piece.table);
+        let is_shared = std::ptr::eq(cache, &*self.cache);
+        let epoch = self.epochs.as_ref().filter(|_| is_shared).map(|epochs| epochs[piece.table]);
+        cache.keep(piece, epoch)
+    }
+
     /// Keeps nodes that a scan found, as long as the scan so far is but a part of what can be kept.
     pub(super) fn keep_scanned(
         &self,
@@ -110,7 +134,7 @@ impl SourceView {
         answer.push_numbers(keys, columns);
         let mut piece = answer.finish(&[], self.shared.environment.clock.now_ns(), Origin::Asked);
         piece.is_scanned = scanned * SCANNED_ROW_BYTES > self.cache.bytes_max() / 2;
-        let piece = self.cache.keep(piece)?;
+        let piece = self.keep(piece)?;
         self.cache.note_uses(&piece, 0..piece.keys.len());
         Ok(())
     }

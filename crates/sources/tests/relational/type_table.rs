@@ -336,6 +336,14 @@ pub(crate) fn check_edges(url: &str, name: &str, edges: usize) {
     let near: Vec<Value> = all.iter().map(|edge| edge[0].clone()).collect();
     let out = rows(reading.as_mut(), asked(Direction::Out, Which::Keys(&Column::from_values(&near))));
     assert_eq!(out, all, "{name}: in their direction");
+    if connector.abilities().lookahead {
+        let kind = definition.nodes.iter().position(|kind| &*kind.name == "R").unwrap();
+        let (starts, along) = ([(kind, Column::from_values(&near))], [(0, Direction::Out), (0, Direction::In)]);
+        let within = || Which::Within { starts: &starts, along: &along, depth: 2, limit: 1_000 };
+        assert_eq!(rows(reading.as_mut(), asked(Direction::Out, within())), all, "{name}: within reach");
+        let reached = rows(reading.as_mut(), Case::nodes(within(), &[]));
+        assert!(!reached.is_empty() && reached.iter().all(|row| keys.contains(&row[0])), "{name}: nodes within reach");
+    }
 }
 
 /// Fails unless each node of the table `pair`, whose keys have two columns, is found by its key, and changed alone.
@@ -366,5 +374,6 @@ pub(crate) fn check_computed(url: &str) {
     let (keys, values) = (Column::from_values([&Value::Int(1)]), Column::from_values([&Value::Int(5)]));
     let change = Change::UpdateNodes { kind: 0, keys: &keys, property: 0, values: &values };
     let failure = connector.write().unwrap().change(&change).unwrap_err();
-    assert_eq!(failure.code(), model::ErrorCode::ReadOnly, "{failure}");
+    let remedy = "change the columns that it is computed from";
+    assert_eq!((failure.code(), failure.remedy()), (model::ErrorCode::ReadOnly, remedy), "{failure}");
 }

@@ -114,11 +114,13 @@ impl Dialect for Postgres {
         key.is_loose || !is_alike
     }
 
+    /// All parts of a recursive query must have the same collation; what is compared with them keeps its own.
     fn reached(&self, expression: &str, sql_type: &str, is_alike: bool) -> String {
         match is_alike {
             true if sql_type.is_empty() => expression.to_owned(),
-            true => format!("{expression}::{sql_type}"),
-            false => format!("{expression}::text"),
+            true if !matches!(sql_type, "text" | "varchar" | "bpchar") => format!("{expression}::{sql_type}"),
+            true => format!("{expression}::{sql_type} COLLATE \"default\""),
+            false => format!("{expression}::text COLLATE \"default\""),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 
 use model::{Column, ColumnBuilder, Direction, KeyOrder, Map, Result, Value};
 
@@ -37,6 +37,10 @@ pub(super) struct State {
     pub(super) good_trips: AtomicI64,
     /// Transactions can be undone in part.
     pub(super) has_marks: AtomicBool,
+    /// The most kinds and ways of edges that a question followed.
+    pub(super) along: AtomicU64,
+    /// The gate at which the next round trip waits twice: once its snapshot is there, and before it answers.
+    pub(super) gate: Mutex<Option<Arc<Barrier>>>,
     /// The boxes of the questions by boxes.
     pub(super) boxes: Mutex<Vec<Vec<(f64, f64)>>>,
 }
@@ -47,6 +51,8 @@ impl MemoryConnector {
             questions: AtomicU64::new(0),
             good_trips: AtomicI64::new(-1),
             has_marks: AtomicBool::new(true),
+            along: AtomicU64::new(0),
+            gate: Mutex::default(),
             boxes: Mutex::default(),
         };
         let rows = Arc::new(Mutex::new(Arc::new(rows)));
@@ -140,6 +146,11 @@ impl MemoryReading {
             return Err(model::error!(Source, "the connection was closed"));
         }
         self.state.good_trips.fetch_sub(1, Ordering::Relaxed);
+        let gate = self.state.gate.lock().unwrap().take();
+        if let Some(gate) = gate {
+            gate.wait();
+            gate.wait();
+        }
         Ok(())
     }
 
@@ -154,6 +165,7 @@ impl MemoryReading {
     /// The nodes that can be reached, by kind.
     fn within(&self, which: &Which<'_>) -> BTreeSet<(usize, Value)> {
         let Which::Within { starts, along, depth, limit } = which else { return BTreeSet::new() };
+        self.state.along.fetch_max(along.len() as u64, Ordering::Relaxed);
         let mut reached: BTreeSet<(usize, Value)> =
             starts.iter().flat_map(|(kind, keys)| keys.values().map(|key| (*kind, key))).collect();
         for _ in 0..*depth {

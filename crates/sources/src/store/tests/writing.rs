@@ -1,6 +1,7 @@
 //! Writing through a source.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier};
 
 use model::store::{EdgeIds, NewEdges, NewNodes};
 use model::{
@@ -12,7 +13,7 @@ use testing::store_contract::check_same_seeded;
 use super::world::{World, batch_of, first_nodes};
 use super::{ALL, PLAIN};
 use crate::connector::Abilities;
-use crate::store::SourceTransaction;
+use crate::store::{SourceStore, SourceTransaction};
 
 fn labels(transaction: &mut dyn WriteTransaction, names: &[&str]) -> Vec<LabelId> {
     names.iter().map(|name| transaction.label(name).unwrap()).collect()
@@ -92,6 +93,47 @@ fn a_transaction_reads_what_it_wrote_and_others_when_it_is_committed() {
     let rows = world.connector.rows.lock().unwrap().clone();
     let changed = World { rows: (*rows).clone(), ..world };
     check_same_seeded(&store.view(), changed.reference().read().unwrap().as_ref(), "uid", 3);
+}
+
+/// Names a person anew in a transaction of its own.
+fn rename(store: &SourceStore, node: NodeId, name: &str) {
+    let mut transaction = store.begin().unwrap();
+    let key = transaction.property_key("name").unwrap();
+    transaction.set_node_properties(&[node], key, &Column::from_values(&[Value::string(name)])).unwrap();
+    Box::new(transaction).commit().unwrap();
+}
+
+#[test]
+fn what_a_view_reads_of_before_a_commit_is_not_kept_for_those_after_it() {
+    let world = World::new(26, ALL, false);
+    let store = world.store();
+    let nodes = first_nodes(&store.view(), "Person", 2);
+    let key = store.schema().property_key("name").unwrap();
+    let name = |view: &dyn ReadView| view.node_properties(&nodes[..1], &[key]).unwrap()[0].value(0);
+    // The older view has its snapshot, and fetches what was changed only after the commit.
+    let older = store.view();
+    older.node_properties(&nodes[1..], &[key]).unwrap();
+    rename(&store, nodes[0], "first");
+    let before = name(&older);
+    assert_ne!(before, Value::string("first"), "a view is of one moment");
+    assert_eq!(name(&store.view()), Value::string("first"));
+    assert_eq!(name(&older), before, "and stays there");
+    // The commit comes in the middle of a fetch.
+    store.forget();
+    let gate = Arc::new(Barrier::new(2));
+    *world.connector.state.gate.lock().unwrap() = Some(gate.clone());
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| name(&store.view()));
+        gate.wait();
+        rename(&store, nodes[0], "second");
+        gate.wait();
+        assert_eq!(held.join().unwrap(), Value::string("first"));
+    });
+    assert_eq!(name(&store.view()), Value::string("second"));
+    // Once nothing is forgotten, what was fetched is kept.
+    let trips = store.stats().round_trips;
+    assert_eq!(name(&store.view()), Value::string("second"));
+    assert_eq!(store.stats().round_trips, trips);
 }
 
 #[test]
