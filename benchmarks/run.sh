@@ -7,7 +7,8 @@
 # under a memory limit (memory.sh), commits beside CREATE INDEX (indexes.sh), queries beside several peers (cypher.py), and whole-graph computation beside graph
 # libraries (analytics.py; SCALES="16 18 20 22" shows how it grows) and within less memory than the store takes (larger.sh).
 # And A* over databases, the evaluation of the Crackle paper run anew (sources/evaluate.py), on a generated graph like that of
-# roads, and on Rome's if ROADS names a folder with it.
+# roads, and on Rome's if ROADS names a folder with it; and generated questions to attached databases beside SQL
+# (sources/questions.py).
 # The Python package is measured by python.py. PARTS="graph store memory indexes cypher analytics analytics_large python sources"
 # chooses.
 set -euo pipefail
@@ -66,7 +67,8 @@ for part in $parts; do
       cargo build --release --quiet -p knotwork-database --example road_search --features postgres,redis
       for name in ${ROADS:+rome} grid; do
         "$python" benchmarks/sources/evaluate.py "$cache/sources/$name" "$name"
-      done ;;
+      done
+      "$python" benchmarks/sources/questions.py "$cache/sources/questions" ;;
     *) echo "no part of the benchmark has the name $part" >&2; exit 2 ;;
   esac
 done

@@ -7,6 +7,7 @@
 //! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
 //! - `care`: backups and restores.
 //! - `sources`: what goes wrong with databases that are attached.
+//! - `questions`: questions to an attached database have the answers of SQL.
 //! - `kills`: killed at any moment, a store opens with all that was acknowledged.
 
 #[path = "it/care.rs"]
@@ -19,6 +20,9 @@ mod conventions;
 mod kills;
 #[path = "it/mishaps.rs"]
 mod mishaps;
+#[cfg(feature = "sqlite")]
+#[path = "it/questions.rs"]
+mod questions;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[path = "it/sources.rs"]
 mod sources;
