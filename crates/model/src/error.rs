@@ -154,8 +154,10 @@ impl ErrorCode {
 }
 
 /// An error as callers see it. One pointer wide, so that `Result` stays small.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     code: ErrorCode,
     message: String,

@@ -2,18 +2,21 @@
 //!
 //! - [`structure`]: what must hold within and between files.
 //!
-//! Cost: reads every byte of the store twice; holds one count for each node id of a partition.
+//! Cost: reads every byte of the store twice; holds one count for each node id of a partition, [`LOG_MEMORY_BYTES`] of what the log
+//! says, and one record of it, however long.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{ErrorCode, Interrupt, Result};
+use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Result};
 
-use crate::codec::bytes::Get;
+use crate::engine::Overflow;
+use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use crate::manifest::Manifest;
 pub use crate::problem::Problem;
-use crate::problem::place_of;
+use crate::problem::{is_forbidden, place_of};
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
@@ -23,10 +26,14 @@ mod structure;
 #[cfg(test)]
 mod tests;
 
+/// Memory for what the log says of those who read a whole store, and for blocks of files; beyond it they use files without names.
+pub(crate) const LOG_MEMORY_BYTES: usize = 64 << 20;
+
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
 /// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
 pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
-    let platform = &reading(platform);
+    let memory = &MemoryBudget::new(LOG_MEMORY_BYTES);
+    let platform = &BlockCache::new(memory.clone()).wrap(reading(platform));
     let mut problems = Problems { list: Vec::new() };
     let Some(version) = problems.take(directory, 0, Version::open_untouched(platform, directory))? else {
         if let Ok(manifest) = Manifest::read(&platform.disk, directory) {
@@ -51,20 +58,40 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
     // Damaged bytes would only be found wrong again, so the structure is checked of whole files alone.
     if !is_damaged {
         structure::check(&version, interrupt, &mut problems)?;
-        let manifest = version.manifest();
-        let mut snapshot = Snapshot::new(version.clone());
-        let apply = |payload: &mut Get<'_>| snapshot.apply_checked_record(payload);
-        let names = (manifest.wal_number, manifest.store_identity);
-        let log = replay_all(&*platform.disk, directory, names, RecordRoom::UNLIMITED, apply);
-        match log {
-            // The disk reads a log as a whole or not at all.
-            Err(error) if error.code() == ErrorCode::Io => problems.add(directory, 0, error.message()),
-            log => drop(problems.take(directory, 0, log)?),
-        }
+        check_log(platform, memory, &version, &mut problems, interrupt)?;
         problems.list.extend(crate::backup::check_note(platform, &version)?);
     }
     problems.tell_parts(version.manifest());
     Ok(problems.list)
+}
+
+/// Repeats the log over the files, each record of which must find what it changes.
+fn check_log(
+    platform: &Platform,
+    memory: &Arc<MemoryBudget>,
+    version: &Arc<Version>,
+    problems: &mut Problems,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let (manifest, directory) = (version.manifest(), version.directory());
+    let mut snapshot = Snapshot::new(version.clone());
+    let mut overflow = Overflow::new(memory, memory.share(Consumer::Memtable), interrupt);
+    let mut no_room = None;
+    let names = (manifest.wal_number, manifest.store_identity);
+    let log = replay_all(&*platform.disk, directory, names, RecordRoom::UNLIMITED, |payload| {
+        interrupt.check()?;
+        snapshot.apply_checked_record(payload, interrupt)?;
+        overflow.make_room(&mut snapshot).inspect_err(|error| no_room = Some(error.clone()))
+    });
+    match (no_room, log) {
+        // It tells of the folder for temporary files, and not of the store.
+        (Some(error), _) if !Problem::is_of_bytes(&error) => return Err(error),
+        (_, Err(error)) if error.code() == ErrorCode::Io && !is_forbidden(&error) => {
+            problems.add(directory, 0, error.message());
+        }
+        (_, log) => drop(problems.take(directory, 0, log)?),
+    }
+    Ok(())
 }
 
 /// Problems found so far.

@@ -40,6 +40,7 @@ use model::{
 
 pub use counters::{LEVELS, StoreStats};
 pub(crate) use open::take_lock;
+pub(crate) use replay::Overflow;
 
 use crate::backup::{self, CopySummary};
 use crate::compact::throttle::Throttle;
@@ -186,7 +187,8 @@ pub(crate) struct Engine {
 }
 
 impl NativeStore {
-    /// Opens the store in a directory. The directory is this process's until the store and its transactions are dropped.
+    /// Opens the store in a directory. The directory is this process's until the store and its transactions are dropped. The
+    /// run on this thread can stop it, which leaves the store as a crash would.
     pub fn open(path: &Path, options: OpenOptions, platform: Platform) -> Result<NativeStore> {
         open::open(path, options, platform)
     }

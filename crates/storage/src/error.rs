@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::error::{Error, ErrorCode};
+use model::error::{Error, ErrorCode, ErrorDetail};
 
 /// A precise error of the native store.
 #[derive(Debug)]
@@ -156,7 +156,8 @@ impl From<StorageError> for Error {
         let public = Error::new(error.code(), error.to_string());
         match error {
             StorageError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                public.with_remedy("give this user the right to read and write there; to read alone: knot -r")
+                let remedy = "give this user the right to read and write there; to read alone: knot -r";
+                public.with_detail(ErrorDetail::PermissionDenied).with_remedy(remedy)
             }
             StorageError::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
                 public.with_remedy("open the store for reading only: knot -r")

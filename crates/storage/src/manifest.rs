@@ -194,25 +194,24 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Replaces the manifest of a store: the commit point. All files it names must be durable.
+    /// Replaces the manifest of a store: the commit point. All files it names must be durable. If it fails before it is
+    /// replaced, what was written of it is removed, and the copy is that of the manifest before as far as the disk allows.
     pub fn write(&self, disk: &Arc<dyn Disk>, directory: &Path) -> Result<()> {
         let mut bytes = header(FileKind::Manifest, self.generation, self.store_identity);
         self.encode(&mut bytes);
         let sum = crc32fast::hash(&bytes[HEADER_BYTES..]);
         bytes.put_u32(sum);
+        let disk = &**disk;
+        let prepared = prepare(disk, directory, &bytes);
         let (path, new) = (directory.join(MANIFEST_NAME), directory.join(MANIFEST_NEW_NAME));
-        if disk.exists(&new) {
-            disk.remove(&new).map_err(|error| StorageError::io("remove", &new, error))?;
+        let renamed =
+            prepared.and_then(|()| disk.rename(&new, &path).map_err(|error| StorageError::io("rename", &new, error)));
+        if renamed.is_err() && disk.exists(&new) {
+            // The error that is told is the first. Opening does what does not succeed here.
+            let _ = disk.remove(&new);
+            let _ = Manifest::renew_copy(disk, directory);
         }
-        // Before the manifest, so that a store or a backup is never without; a crash leaves one newer than the manifest.
-        write_copy(&**disk, directory, &bytes)?;
-        // The names of the files that the manifest lists must be durable before the manifest is.
-        disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))?;
-        let mut file = disk.create(&new).map_err(|error| StorageError::io("create", &new, error))?;
-        file.write_all(&bytes).map_err(|error| StorageError::io("write", &new, error))?;
-        file.flush().and_then(|()| file.sync()).map_err(|error| StorageError::io("sync", &new, error))?;
-        drop(file);
-        disk.rename(&new, &path).map_err(|error| StorageError::io("rename", &new, error))?;
+        renamed?;
         disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))
     }
 
@@ -275,15 +274,29 @@ impl Manifest {
     }
 }
 
+/// Writes a manifest under its first name, and its copy, which are durable then with all names in the directory.
+fn prepare(disk: &dyn Disk, directory: &Path, bytes: &[u8]) -> Result<()> {
+    // First, so that a disk without room for it leaves the copy that is there.
+    write_anew(disk, &directory.join(MANIFEST_NEW_NAME), bytes)?;
+    // Before the manifest, so that a store or a backup is never without; a crash leaves one newer than the manifest.
+    write_copy(disk, directory, bytes)?;
+    // The names of the files that the manifest lists must be durable before the manifest is.
+    disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))
+}
+
 /// Writes the copy of a manifest that is durable itself. A crash may leave a part of it, or none.
 fn write_copy(disk: &dyn Disk, directory: &Path, bytes: &[u8]) -> Result<()> {
-    let path = directory.join(MANIFEST_COPY_NAME);
-    if disk.exists(&path) {
-        disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
+    write_anew(disk, &directory.join(MANIFEST_COPY_NAME), bytes)
+}
+
+/// Writes a file, durable but for its name, in place of one that may be there.
+fn write_anew(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+    if disk.exists(path) {
+        disk.remove(path).map_err(|error| StorageError::io("remove", path, error))?;
     }
-    let mut file = disk.create(&path).map_err(|error| StorageError::io("create", &path, error))?;
-    file.write_all(bytes).map_err(|error| StorageError::io("write", &path, error))?;
-    file.flush().and_then(|()| file.sync()).map_err(|error| StorageError::io("sync", &path, error))
+    let mut file = disk.create(path).map_err(|error| StorageError::io("create", path, error))?;
+    file.write_all(bytes).map_err(|error| StorageError::io("write", path, error))?;
+    file.flush().and_then(|()| file.sync()).map_err(|error| StorageError::io("sync", path, error))
 }
 
 fn not_a_store(directory: &Path, reason: &str) -> model::Error {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{Error, ErrorCode};
+use model::{Error, ErrorCode, ErrorDetail};
 
 /// Something wrong in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,11 @@ impl Problem {
         let (file, offset, message) = place_of(file, 0, error);
         Problem { file, offset, message, part: String::new() }
     }
+}
+
+/// True if an error says that this user may not do something: nothing is known of what stands there.
+pub(crate) fn is_forbidden(error: &Error) -> bool {
+    error.detail() == Some(ErrorDetail::PermissionDenied)
 }
 
 /// The place that a message of damage names: `path at byte offset: problem`.

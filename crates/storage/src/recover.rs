@@ -8,7 +8,8 @@
 //! read stand alone; what else they hold is copied. Node ids change: the new store numbers its nodes anew.
 //!
 //! Invariant: the damaged store is not changed.
-//! Cost: one pass over the store; four bytes for each node id in memory; edges are sorted as an import sorts them.
+//! Cost: one pass over the store; four bytes for each node id in memory; edges are sorted as an import sorts them; the log is
+//! repeated within the memory that [`crate::check`] takes for it, as far as damage does not keep it from files.
 
 mod edges;
 mod nodes;
@@ -63,19 +64,19 @@ pub struct Recovery {
 /// Copies all that can be read of the store in a directory into a new store.
 ///
 /// # Errors
-/// If not even the manifest can be read, if another process has the store open, or if the new store cannot be written.
+/// If not even the manifest can be read, if this user has no right to read a file, if another process has the store open, or if the
+/// new store cannot be written.
 pub fn recover(platform: &Platform, damaged: &Path, new: &Path, interrupt: &Interrupt) -> Result<Recovery> {
     let is_new = !platform.disk.exists(new);
     if !is_new {
         check_free(platform, new)?;
     }
     let mut losses = Losses::default();
-    let (snapshot, _lock) = opening::open(platform, damaged, &mut losses)?;
-    let listed = snapshot.version.manifest().statistics.clone();
-    let outcome = copy(platform, &snapshot, new, &mut losses, interrupt);
+    let opened = opening::open(platform, damaged, &mut losses, interrupt)?;
+    let outcome = copy(platform, &opened.snapshot, new, &mut losses, interrupt);
     let (nodes, edges) = outcome.inspect_err(|_| remove_files(platform, new, is_new))?;
-    let losses = losses.into_list();
-    Ok(Recovery { nodes, edges, nodes_listed: listed.nodes, edges_listed: listed.edges, losses })
+    let (nodes_listed, edges_listed, losses) = (opened.nodes_listed, opened.edges_listed, losses.into_list());
+    Ok(Recovery { nodes, edges, nodes_listed, edges_listed, losses })
 }
 
 /// Copies what can be read; gives the numbers of nodes and edges.

@@ -176,10 +176,13 @@ impl Version {
     /// Makes what an edit makes of this version, the current one, the current one: writes the manifest, opens it, and lets
     /// go of the files that only `self` names.
     ///
-    /// `draw` gives new sketches of the version that comes, if they are due.
+    /// `builds` made the files that the edit adds: they stay from the moment on in which the manifest names them, also if
+    /// something fails after it, and go with their builds if it was not replaced. `draw` gives new sketches of the version
+    /// that comes, if they are due.
     pub fn publish(
         &self,
         edit: &VersionEdit,
+        builds: &[&BuildContext],
         draw: impl FnOnce(&Arc<Version>) -> Option<Sketches>,
     ) -> Result<Arc<Version>> {
         let mut manifest = edit.apply(&self.manifest)?;
@@ -201,7 +204,11 @@ impl Version {
         self.check_reads()?;
         fresh.manifest.next_file_number = self.numbers.next();
         fresh.manifest.edge_number_bound = self.edge_numbers.next();
-        fresh.manifest.write(&self.platform.disk, &self.directory)?;
+        let written = fresh.manifest.write(&self.platform.disk, &self.directory);
+        if written.is_ok() || !self.is_current() {
+            builds.iter().for_each(|build| build.keep());
+        }
+        written?;
         let kept: Set<u64> = new.manifest.files().map(|(_, file)| file.number).collect();
         let folded = edit.folded.iter().filter_map(|folded| folded.after).map(|entry| (FileKind::Nodes, entry.file));
         let indexes = edit.added_indexes.iter().map(|entry| (FileKind::Keys, entry.file));

@@ -102,6 +102,7 @@ names! {
         NoVariablesInScope: "there is no variable to return",
         NonConstantExpression: "the value must be the same for all rows",
         NumberOutOfRange: "a number is outside its range",
+        PermissionDenied: "this user has no right to read or write a file",
         ProcedureNotFound: "no procedure has that name",
         RelationshipUniquenessViolation: "a relationship cannot be matched twice in one pattern",
         RequiresDirectedRelationship: "a relationship to make needs a direction",

@@ -9,8 +9,8 @@ use model::platform::Platform;
 use model::{Consumer, Interrupt, MemoryBudget, Result};
 
 use super::BuildConfig;
-use crate::file::FileWriter;
 use crate::file::cache::BlockCache;
+use crate::file::{FileWriter, StoreFile};
 use crate::format::{FileKind, PARTITION_SLOTS};
 use crate::numbers::{EdgeNumbers, FileNumbers};
 
@@ -25,7 +25,8 @@ const TARGETS_MIN: usize = 1 << 16;
 /// merges and old snapshots.
 const INTERVALS_MAX: u64 = PARTITION_SLOTS as u64 / 8;
 
-/// One build of files. Dropped before it is committed, it removes every file it made.
+/// One build of files. It removes every file it made when it is dropped, unless a manifest that names them was published
+/// ([`crate::version::Version::publish`]).
 #[derive(Debug)]
 pub struct BuildContext {
     /// The operating system.
@@ -39,7 +40,9 @@ pub struct BuildContext {
     numbers: Arc<FileNumbers>,
     edge_numbers: Arc<EdgeNumbers>,
     created: Mutex<Vec<PathBuf>>,
-    is_committed: AtomicBool,
+    /// Files that a transaction made, and that its manifest names as well.
+    adopted: Mutex<Vec<Arc<StoreFile>>>,
+    is_kept: AtomicBool,
 }
 
 impl BuildContext {
@@ -58,8 +61,9 @@ impl BuildContext {
             interrupt: interrupt.clone(),
             numbers: numbers.0.clone(),
             edge_numbers: numbers.1.clone(),
-            created: Mutex::new(Vec::new()),
-            is_committed: AtomicBool::new(false),
+            created: Mutex::default(),
+            adopted: Mutex::default(),
+            is_kept: AtomicBool::new(false),
         }
     }
 
@@ -105,15 +109,21 @@ impl BuildContext {
         let _ = self.platform.disk.remove(path);
     }
 
-    /// Says that a manifest names the files from now on, or may do so.
-    pub fn commit(&self) {
-        self.is_committed.store(true, Ordering::Relaxed);
+    /// Takes in a file that goes with its last reader: it stays if those of the build do.
+    pub fn adopt(&self, file: &Arc<StoreFile>) {
+        self.adopted.lock().expect("no holder of this lock panics").push(file.clone());
+    }
+
+    /// Lets the files stay: a manifest names them from now on, or may do so, or the last that reads them removes them.
+    pub(crate) fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
+        self.adopted.lock().expect("no holder of this lock panics").drain(..).for_each(|file| file.keep());
     }
 }
 
 impl Drop for BuildContext {
     fn drop(&mut self) {
-        if !self.is_committed.load(Ordering::Relaxed) {
+        if !self.is_kept.load(Ordering::Relaxed) {
             let created = self.created.get_mut().map(std::mem::take).unwrap_or_default();
             for path in created {
                 // As above: the next opening removes what stays.

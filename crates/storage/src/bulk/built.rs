@@ -38,19 +38,22 @@ impl Built {
         Ok(())
     }
 
-    /// Says that a manifest names the files, as part of another build.
-    pub fn keep(&self) {
-        self.context.commit();
+    /// Lets the files stay where nothing removes them: in a store that is only read they have no names.
+    pub(crate) fn keep(&self) {
+        self.context.keep();
     }
 
     /// Makes the files part of the store, whose current version is `current`.
-    pub fn install(mut self, current: &Arc<Version>) -> Result<Arc<Version>> {
+    pub fn install(self, current: &Arc<Version>) -> Result<Arc<Version>> {
+        self.install_with(&[], current)
+    }
+
+    /// The same for an edit that names the files of other builds too.
+    pub(crate) fn install_with(mut self, others: &[Built], current: &Arc<Version>) -> Result<Arc<Version>> {
         self.follow(current)?;
-        // Checked before the next line, after which files that cannot be opened would stay behind.
         current.check_slots(self.edit.added_partitions.len())?;
-        // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
-        self.context.commit();
-        current.publish(&self.edit, sketch::renewed)
+        let contexts: Vec<&BuildContext> = others.iter().chain([&self]).map(|built| &built.context).collect();
+        current.publish(&self.edit, &contexts, sketch::renewed)
     }
 
     /// Bytes of the edge files that come: partitions of one level, or patches.

@@ -143,7 +143,7 @@ fn ordered_changes(
             newest = None;
         }
         if let Some(built) = written.built() {
-            built.file().keep();
+            context.adopt(built.file());
             edit.added_ordered.push(built.entry().clone());
             newest = Some(built.entry().age);
         }

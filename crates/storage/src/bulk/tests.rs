@@ -1,5 +1,6 @@
 //! Builds and rewrites of random graphs against a model that anyone can read.
 
+mod failing_disks;
 pub(crate) mod model_graph;
 
 use std::path::Path;
@@ -24,7 +25,11 @@ const TYPES: [&str; 3] = ["T", "U", "V"];
 const KEYS: [&str; 4] = ["p", "q", "r", "s"];
 
 pub(crate) fn empty_store(seed: u64) -> Arc<Version> {
-    let platform = platform(Arc::new(MemoryDisk::new()), seed);
+    empty_store_on(Arc::new(MemoryDisk::new()), seed)
+}
+
+fn empty_store_on(disk: Arc<dyn model::platform::Disk>, seed: u64) -> Arc<Version> {
+    let platform = platform(disk, seed);
     let directory = Path::new("store.knot");
     platform.disk.create_directory(directory).unwrap();
     Version::create(&platform, directory).unwrap()
@@ -351,7 +356,7 @@ fn duplicate_and_null_keys_follow_the_policy() {
 }
 
 /// Nodes in batches with many keys that come again, then edges some of which dangle; two groups take turns.
-fn load_duplicates(base: &Arc<Version>, config: BuildConfig, seed: u64) -> (Vec<String>, Arc<Version>) {
+fn load_duplicates(base: &Arc<Version>, config: BuildConfig, seed: u64) -> Result<(Vec<String>, Arc<Version>)> {
     let mut random = SeededRandom::new(seed);
     let mut load = BulkLoad::unchecked(base, config, &Interrupt::new());
     let mut said = Vec::new();
@@ -368,10 +373,10 @@ fn load_duplicates(base: &Arc<Version>, config: BuildConfig, seed: u64) -> (Vec<
         let labels = &[groups[group]];
         let rows =
             NodeRows { count: 800, labels, key, names: &["n"], columns: &values[1..], origin: batch as u64 * 800 };
-        let added = load.push_nodes(&rows).unwrap();
+        let added = load.push_nodes(&rows)?;
         said.push(format!("{} {} {:?} {:?}", added.created, added.merged, added.errors, added.nodes));
     }
-    let mut loader = load.edge_loader().unwrap();
+    let mut loader = load.edge_loader()?;
     for batch in 0..10 {
         let keys: Vec<Column> = (0..2)
             .map(|group| Column::from_values(&(0..900).map(|_| key(&mut random, group)).collect::<Vec<_>>()))
@@ -386,10 +391,10 @@ fn load_duplicates(base: &Arc<Version>, config: BuildConfig, seed: u64) -> (Vec<
             columns: &[],
             origin: batch * 900,
         };
-        said.push(format!("{:?}", loader.push(&rows).unwrap()));
+        said.push(format!("{:?}", loader.push(&rows)?));
     }
-    loader.finish().unwrap();
-    (said, load.finish().unwrap())
+    loader.finish()?;
+    Ok((said, load.finish()?))
 }
 
 #[test]
@@ -398,12 +403,12 @@ fn keys_on_the_disk_give_the_answers_of_keys_in_memory() {
         let seed = seed_or(91) + round as u64;
         let usual = BuildConfig { on_duplicate, ..BuildConfig::default() };
         let small = BuildConfig { memory_bytes: 1 << 17, ..usual.clone() };
-        let (expected, wide) = load_duplicates(&empty_store(seed), usual.clone(), seed);
-        let (found, mut narrow) = load_duplicates(&empty_store(seed), small.clone(), seed);
+        let (expected, wide) = load_duplicates(&empty_store(seed), usual.clone(), seed).unwrap();
+        let (found, mut narrow) = load_duplicates(&empty_store(seed), small.clone(), seed).unwrap();
         assert_eq!(found, expected, "seed {seed}");
         // And once more, against what the stores have by then.
-        let (expected, wide) = load_duplicates(&wide, usual, seed + 100);
-        let (found, last) = load_duplicates(&narrow, small, seed + 100);
+        let (expected, wide) = load_duplicates(&wide, usual, seed + 100).unwrap();
+        let (found, last) = load_duplicates(&narrow, small, seed + 100).unwrap();
         // The version before keeps its files as long as it lives.
         drop(std::mem::replace(&mut narrow, last));
         assert_eq!(found, expected, "seed {seed}");

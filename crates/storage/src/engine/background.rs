@@ -62,7 +62,7 @@ struct Ended {
     /// Counts how often it ended, well or not.
     count: u64,
     /// Why it failed, if it did the last time.
-    failure: Option<(ErrorCode, String)>,
+    failure: Option<Error>,
 }
 
 /// Time that a thread waits before it tries again what failed: the first, and the longest.
@@ -256,7 +256,7 @@ impl Engine {
         self.counters.stalls.add(1);
         self.counters.stall_ns.add(self.platform.clock.now_ns() - start);
         self.check_open()?;
-        failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
+        failure.map_or(Ok(()), Err)
     }
 
     /// Waits while the partitions of level 0 are too many: reading them all would be slow.
@@ -279,7 +279,7 @@ impl Engine {
         self.counters.merge_stalls.add(1);
         self.counters.merge_stall_ns.add(self.platform.clock.now_ns() - start);
         self.check_open()?;
-        failure.map_or(Ok(()), |(code, message)| Err(Error::new(code, message)))
+        failure.map_or(Ok(()), Err)
     }
 
     /// Waits a while for a flush or merge to end, on behalf of a caller that began to wait at that time; fails if the run on this
@@ -299,8 +299,7 @@ impl Engine {
             Work::Compaction => &mut state.merges,
         };
         ended.count += 1;
-        let failure = failure.filter(|error| error.code() != ErrorCode::Cancelled);
-        ended.failure = failure.map(|error| (error.code(), error.message().to_owned()));
+        ended.failure = failure.filter(|error| error.code() != ErrorCode::Cancelled).cloned();
         drop(state);
         self.background.flushed.notify_all();
     }

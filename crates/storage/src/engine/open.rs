@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use model::interrupt::of_this_thread;
 use model::limits::MEMORY_BYTES_MIN;
 use model::platform::{Disk, Platform};
-use model::{Consumer, MemoryBudget, Result, error};
+use model::{Consumer, Interrupt, MemoryBudget, Result, error};
 
 use super::background::{Background, memtable_bytes_most};
 use super::counters::Counters;
@@ -57,10 +58,12 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     }
     let lock = take_lock(path, options.mode, &**disk)?;
     let room = RecordRoom::within(memory.limit());
-    let (version, torn) = open_version(path, options.mode, is_new, &platform, room)?;
+    let interrupt = &of_this_thread().unwrap_or_default();
+    let (version, torn) = open_version(path, options.mode, is_new, &platform, room, interrupt)?;
     let mut snapshot = Snapshot::new(version);
     let most = memtable_bytes_most(&options, &memory);
-    let logs = Replay { path, platform: &platform, memory: &memory, most, room }.logs(options.mode, &mut snapshot)?;
+    let replay = Replay { path, platform: &platform, memory: &memory, most, room, interrupt };
+    let logs = replay.logs(options.mode, &mut snapshot)?;
     snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
     let torn = torn.into_iter().chain(logs.torn).collect();
     let snapshot = Arc::new(snapshot);
@@ -106,6 +109,7 @@ fn open_version(
     is_new: bool,
     platform: &Platform,
     room: RecordRoom,
+    interrupt: &Interrupt,
 ) -> Result<(Arc<Version>, Vec<TornLog>)> {
     let disk = &platform.disk;
     if mode == OpenMode::ReadOnly {
@@ -118,7 +122,7 @@ fn open_version(
     // A process that was killed may have left names that are not durable, that of the manifest among them. What it replaced
     // is not removed before they are.
     disk.sync_directory(path).map_err(|error| StorageError::io("sync", path, error))?;
-    let torn = mend(platform, path, room)?;
+    let torn = mend(platform, path, room, interrupt)?;
     Ok((Version::open(platform, path)?, torn))
 }
 

@@ -46,6 +46,45 @@ pub(super) struct Replay<'a> {
     pub(super) most: usize,
     /// Room for one record.
     pub(super) room: RecordRoom,
+    /// Heard between records, and while files and indexes are built.
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// Writes that memory has no room for while they are repeated: they go to files, and what follows goes on over these.
+pub(crate) struct Overflow<'a> {
+    memory: &'a Arc<MemoryBudget>,
+    /// Bytes of the memtable beyond which it is put into files.
+    most: usize,
+    interrupt: &'a Interrupt,
+    built: Vec<Built>,
+}
+
+impl<'a> Overflow<'a> {
+    /// Nothing in files yet.
+    pub(crate) fn new(memory: &'a Arc<MemoryBudget>, most: usize, interrupt: &'a Interrupt) -> Overflow<'a> {
+        Overflow { memory, most, interrupt, built: Vec::new() }
+    }
+
+    /// Puts the memtable into files if memory has no room for it.
+    pub(crate) fn make_room(&mut self, snapshot: &mut Snapshot) -> Result<()> {
+        if snapshot.memtable.bytes > self.most { self.put_into_files(snapshot) } else { Ok(()) }
+    }
+
+    /// Holds what comes in memory, whatever it takes.
+    pub(crate) fn give_up(&mut self) {
+        self.most = usize::MAX;
+    }
+
+    /// Goes on over files that hold what the memtable held.
+    fn put_into_files(&mut self, snapshot: &mut Snapshot) -> Result<()> {
+        snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
+        let (config, _memory) = merge_memory(self.memory);
+        let wal_number = snapshot.version.manifest().wal_number;
+        let built = flush::build(&snapshot.version, &snapshot.memtable, wal_number, &config, self.interrupt)?;
+        *snapshot = Snapshot::new(built.base.with_edit(&built.edit)?);
+        self.built.push(built);
+        Ok(())
+    }
 }
 
 impl Replay<'_> {
@@ -55,41 +94,30 @@ impl Replay<'_> {
         let disk = &self.platform.disk;
         let base = snapshot.version.clone();
         let (first, identity) = (base.manifest().wal_number, base.manifest().store_identity);
-        let mut built = Vec::new();
+        let (made, mut overflow) =
+            (Made::heard_by(self.interrupt), Overflow::new(self.memory, self.most, self.interrupt));
         let Replayed { name, end, torn } = replay_all(&**disk, self.path, (first, identity), self.room, |payload| {
-            snapshot.apply_record(payload, &Made::default())?;
-            if snapshot.memtable.bytes > self.most {
-                built.push(self.put_into_files(snapshot)?);
-            }
-            Ok(())
+            self.interrupt.check()?;
+            snapshot.apply_record(payload, &made)?;
+            overflow.make_room(snapshot)
         })?;
         let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
         if mode == OpenMode::ReadOnly {
-            built.iter().for_each(Built::keep);
+            overflow.built.iter().for_each(Built::keep);
             return Ok(logs);
         }
-        if built.is_empty() {
+        if overflow.built.is_empty() {
             remove_other_logs(&**disk, self.path, first..=name.number)?;
             return Ok(Logs { writer: Some(WalWriter::resume(disk, self.path, name, &end)?), ..logs });
         }
         if !snapshot.memtable.is_empty() {
-            built.push(self.put_into_files(snapshot)?);
+            overflow.put_into_files(snapshot)?;
         }
         let writer = self.new_log(LogName::new(identity, name.number + 1), end.sequence)?;
         let number = writer.name().number;
-        *snapshot = Snapshot::new(self.publish(&base, &snapshot.version, &built, number)?);
+        *snapshot = Snapshot::new(self.publish(&base, &snapshot.version, &overflow.built, number)?);
         remove_other_logs(&**disk, self.path, number..=number)?;
         Ok(Logs { writer: Some(writer), number, ..logs })
-    }
-
-    /// Goes on over files that hold what the memtable held.
-    fn put_into_files(&self, snapshot: &mut Snapshot) -> Result<Built> {
-        snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
-        let (config, _memory) = merge_memory(self.memory);
-        let wal_number = snapshot.version.manifest().wal_number;
-        let built = flush::build(&snapshot.version, &snapshot.memtable, wal_number, &config, &Interrupt::new())?;
-        *snapshot = Snapshot::new(built.base.with_edit(&built.edit)?);
-        Ok(built)
     }
 
     /// An empty log behind those that were repeated.
@@ -111,9 +139,6 @@ impl Replay<'_> {
         let mut edit = VersionEdit::of_flushes(base.manifest(), last.manifest(), renewed);
         edit.wal_number = Some(log);
         let (config, _memory) = merge_memory(self.memory);
-        let interrupt = Interrupt::new();
-        let version = Built::new(base, base.build(&config, &interrupt), edit).install(base)?;
-        built.iter().for_each(Built::keep);
-        Ok(version)
+        Built::new(base, base.build(&config, self.interrupt), edit).install_with(built, base)
     }
 }

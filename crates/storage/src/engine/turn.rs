@@ -278,26 +278,12 @@ impl Engine {
         }
         let context = base.build(&config, &interrupt);
         let before = current.clone();
-        let installed = Built::new(&base, context, edit).install(&current);
-        // A failure in the moment of replacing the manifest may have replaced it.
-        let is_published = installed.is_ok() || !before.is_current();
-        if is_published {
-            built.iter().for_each(Built::keep);
-        }
-        match installed {
-            Ok(version) => {
-                self.make_current(&mut current, &version);
-                self.publish_version(version);
-                drop(current);
-                self.remove_logs_before(files.log);
-                Ok(())
-            }
-            Err(error) => {
-                if is_published {
-                    self.log.fail(&error);
-                }
-                Err(error)
-            }
-        }
+        let installed = Built::new(&base, context, edit).install_with(&built, &current);
+        let version = installed.inspect_err(|error| self.fail_if_replaced(&before, error))?;
+        self.make_current(&mut current, &version);
+        self.publish_version(version);
+        drop(current);
+        self.remove_logs_before(files.log);
+        Ok(())
     }
 }

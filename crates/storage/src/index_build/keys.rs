@@ -64,7 +64,7 @@ pub(crate) fn build(
     let run = KeyIndex::open(&context.platform.disk, &context.directory, entry)?;
     // The next flush writes the index anew with what came since; this file goes with the last that reads it.
     run.file().retire();
-    context.commit();
+    context.keep();
     Ok(Ok(UniqueIndex::written(Arc::new(run))))
 }
 

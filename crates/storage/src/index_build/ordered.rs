@@ -49,7 +49,7 @@ pub(crate) fn build(
     let run = OrderedRun::open(&context.platform.disk, &context.directory, &entry)?;
     // Until a manifest names it, the file goes with the last that reads it.
     run.file().retire();
-    context.commit();
+    context.keep();
     Ok(OrderedEntries::written(Some(Arc::new(run))))
 }
 

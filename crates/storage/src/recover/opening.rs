@@ -2,35 +2,50 @@
 
 use std::any::Any;
 use std::path::Path;
+use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{ErrorCode, Result};
+use model::{Consumer, Error, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use super::{BATCH, Losses, What};
-use crate::engine::{OpenMode, take_lock};
+use crate::check::LOG_MEMORY_BYTES;
+use crate::engine::{OpenMode, Overflow, take_lock};
 use crate::file::StoreFile;
+use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_NAME, segment_range};
 use crate::manifest::Manifest;
-use crate::problem::Problem;
+use crate::problem::{Problem, is_forbidden};
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 use crate::wal::replay::{RecordRoom, replay_all};
 
-/// The store as far as it can be read, and its lock.
+/// A damaged store as far as it can be read.
+pub(super) struct Opened {
+    pub(super) snapshot: Snapshot,
+    /// Nodes and edges that its manifest counts.
+    pub(super) nodes_listed: u64,
+    pub(super) edges_listed: u64,
+    _lock: Box<dyn Any + Send + Sync>,
+}
+
+/// Opens a store as far as it can be read. Fails where this user has no right to read: nothing is known of what stands there.
 pub(super) fn open(
     platform: &Platform,
     directory: &Path,
     losses: &mut Losses,
-) -> Result<(Snapshot, Box<dyn Any + Send + Sync>)> {
-    let platform = &reading(platform);
+    interrupt: &Interrupt,
+) -> Result<Opened> {
+    let memory = MemoryBudget::new(LOG_MEMORY_BYTES);
+    let platform = &BlockCache::new(memory.clone()).wrap(reading(platform));
     // Nothing can be locked there; the manifest says so better.
     if !platform.disk.exists(directory) {
         read_manifest(platform, directory, losses)?;
     }
     let lock = take_lock(directory, OpenMode::ReadOnly, &*platform.disk)?;
     let mut manifest = read_manifest(platform, directory, losses)?;
-    leave_out_unopened(platform, directory, &mut manifest, losses);
+    let (nodes_listed, edges_listed) = (manifest.statistics.nodes, manifest.statistics.edges);
+    leave_out_unopened(platform, directory, &mut manifest, losses)?;
     let version = loop {
         match Version::assemble(platform, directory, manifest.clone(), None) {
             Ok(version) => match unreadable_run(&version) {
@@ -41,6 +56,7 @@ pub(super) fn open(
                 }
             },
             Err(error) => {
+                refuse_if_forbidden(&error)?;
                 let problem = Problem::of(directory, &error);
                 let name = problem.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
                 let lost = FileKind::parse(name).and_then(|(_, number)| leave_out(&mut manifest, number));
@@ -50,20 +66,51 @@ pub(super) fn open(
         }
     };
     let mut snapshot = Snapshot::new(version);
-    let (number, identity) = (manifest.wal_number, manifest.store_identity);
-    let mut applied = 0u64;
-    let log = replay_all(&*platform.disk, directory, (number, identity), RecordRoom::UNLIMITED, |payload| {
-        snapshot.salvage_record(payload, &mut |error, what| {
-            losses.add(&Problem::of(directory, error), 1, &What::Text(what));
-        });
+    repeat_log(platform, &memory, &mut snapshot, losses, interrupt)?;
+    Ok(Opened { snapshot, nodes_listed, edges_listed, _lock: lock })
+}
+
+/// Repeats what can be repeated of the log.
+fn repeat_log(
+    platform: &Platform,
+    memory: &Arc<MemoryBudget>,
+    snapshot: &mut Snapshot,
+    losses: &mut Losses,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let version = snapshot.version.clone();
+    let (manifest, directory) = (version.manifest(), version.directory());
+    let names = (manifest.wal_number, manifest.store_identity);
+    let mut overflow = Overflow::new(memory, memory.share(Consumer::Memtable), interrupt);
+    let (mut applied, mut ended) = (0u64, Ok(()));
+    let log = replay_all(&*platform.disk, directory, names, RecordRoom::UNLIMITED, |payload| {
+        let mut lost = |error: &Error, what| losses.add(&Problem::of(directory, error), 1, &What::Text(what));
+        let repeated = interrupt.check().and_then(|()| snapshot.salvage_record(payload, interrupt, &mut lost));
         applied += 1;
-        Ok(())
+        match repeated.and_then(|()| overflow.make_room(snapshot)) {
+            // Files are written from what older files hold, too. What these cannot tell has to stay in memory.
+            Err(error) if Problem::is_of_bytes(&error) => overflow.give_up(),
+            // It is no damage: there is no room for temporary files, or nobody wants the rest.
+            Err(error) => ended = Err(error.clone()),
+            Ok(()) => {}
+        }
+        ended.clone()
     });
+    ended?;
     if let Err(error) = log {
+        refuse_if_forbidden(&error)?;
         let what = What::Text(format!("the transactions of the log after the first {applied}"));
         losses.add(&Problem::of(directory, &error), 1, &what);
     }
-    Ok((snapshot, lock))
+    Ok(())
+}
+
+/// Fails with an error that is no damage: this user may not read what another may.
+fn refuse_if_forbidden(error: &Error) -> Result<()> {
+    if !is_forbidden(error) {
+        return Ok(());
+    }
+    Err(error.clone().with_remedy("give this user the right to read all of the store, then run knot recover again"))
 }
 
 /// The manifest, or its copy where it cannot be read.
@@ -79,8 +126,11 @@ fn read_manifest(platform: &Platform, directory: &Path, losses: &mut Losses) -> 
         }
         outcome => return outcome,
     };
+    refuse_if_forbidden(&error)?;
+    let copy = Manifest::read_copy(&platform.disk, directory);
+    copy.as_ref().map_or_else(refuse_if_forbidden, |_| Ok(()))?;
     // An error of the copy says less than the error of the manifest.
-    let Ok(manifest) = Manifest::read_copy(&platform.disk, directory) else { return Err(error) };
+    let Ok(manifest) = copy else { return Err(error) };
     let lost = "nothing: the copy of the manifest was read".to_owned();
     losses.add(&Problem::of(&directory.join(MANIFEST_NAME), &error), 1, &What::Text(lost));
     Ok(manifest)
@@ -103,17 +153,24 @@ fn unreadable_run(version: &Version) -> Option<(u64, Problem)> {
     })
 }
 
-/// Takes out of the manifest all files that cannot be opened, whatever the reason: header, trailer or table of checksums.
-fn leave_out_unopened(platform: &Platform, directory: &Path, manifest: &mut Manifest, losses: &mut Losses) {
+/// Takes out of the manifest all files that cannot be opened, whatever the reason but the rights of this user: header, trailer or table of checksums.
+fn leave_out_unopened(
+    platform: &Platform,
+    directory: &Path,
+    manifest: &mut Manifest,
+    losses: &mut Losses,
+) -> Result<()> {
     let files: Vec<_> = manifest.files().collect();
     for (kind, entry) in files {
         let Err(error) = StoreFile::open(&platform.disk, directory, kind, entry) else { continue };
+        refuse_if_forbidden(&error)?;
         let path = directory.join(kind.file_name(entry.number));
         // Its edges may have been left out before its properties.
         if let Some(lost) = leave_out(manifest, entry.number) {
             losses.add(&Problem::of(&path, &error), 1, &What::Text(lost));
         }
     }
+    Ok(())
 }
 
 /// Takes a file out of a manifest; says what is lost by that. `None` if the manifest does not name it.

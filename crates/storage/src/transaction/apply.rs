@@ -38,8 +38,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Applies one operation of a transaction whose first own edge has that ordinal.
-    pub(super) fn apply(&mut self, operation: Operation<'_>, first_own: u32) -> Result<()> {
+    /// Applies one operation of a transaction whose first own edge has that ordinal; the interrupt stops the build of an index.
+    pub(super) fn apply(
+        &mut self,
+        operation: Operation<'_>,
+        first_own: u32,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<()> {
         match operation {
             Operation::Name(kind, name) => {
                 self.intern(kind, name);
@@ -63,14 +68,14 @@ impl Snapshot {
             Operation::DeleteEdges(edges) => self.delete_edges(&self.edges_named(&edges, first_own)?)?,
             Operation::DeleteNodes(nodes) => self.delete_nodes(&nodes)?,
             Operation::CreateConstraint(constraint) => {
-                let contents = self.contents_of_constraint(&constraint, &Interrupt::new())?;
+                let contents = self.contents_of_constraint(&constraint, &interrupt.cloned().unwrap_or_default())?;
                 self.create_constraint(constraint, contents);
             }
             Operation::DropConstraint(name) => self.drop_constraint(name)?,
             Operation::SetSortKey(sort_key) => self.set_sort_key(sort_key)?,
             Operation::DropSortKey(edge_type) => self.drop_sort_key(edge_type)?,
             Operation::CreateIndex(index) => {
-                let contents = self.contents_of_index(&index, &Interrupt::new())?;
+                let contents = self.contents_of_index(&index, &interrupt.cloned().unwrap_or_default())?;
                 self.create_index(index, contents);
             }
             Operation::DropIndex(name) => self.drop_index(name)?,

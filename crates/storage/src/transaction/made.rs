@@ -24,24 +24,34 @@ pub(crate) struct Contents {
 
 /// The contents of some indexes and constraints, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Made(Map<Arc<str>, Contents>);
+pub(crate) struct Made {
+    contents: Map<Arc<str>, Contents>,
+    /// Stops the builds of others; none where what repeats records must come to its end.
+    interrupt: Option<Interrupt>,
+}
 
 impl Made {
     /// Those of the names that a state knows.
     pub(crate) fn of(snapshot: &Snapshot, names: &[Arc<str>]) -> Made {
-        Made(names.iter().map(|name| (name.clone(), snapshot.contents_of(name))).collect())
+        let contents = names.iter().map(|name| (name.clone(), snapshot.contents_of(name))).collect();
+        Made { contents, interrupt: None }
+    }
+
+    /// None, for who builds all of them and may be stopped.
+    pub(crate) fn heard_by(interrupt: &Interrupt) -> Made {
+        Made { interrupt: Some(interrupt.clone()), ..Made::default() }
     }
 
     /// True if there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.contents.is_empty()
     }
 
     /// The contents that an operation makes.
     pub(super) fn find(&self, operation: &Operation<'_>) -> Option<Contents> {
         match operation {
             Operation::CreateConstraint(Constraint { name, .. }) | Operation::CreateIndex(Index { name, .. }) => {
-                self.0.get(name).cloned()
+                self.contents.get(name).cloned()
             }
             _ => None,
         }
@@ -92,7 +102,7 @@ impl Snapshot {
         match (made.find(&operation), operation) {
             (Some(contents), Operation::CreateConstraint(constraint)) => self.create_constraint(constraint, contents),
             (Some(contents), Operation::CreateIndex(index)) => self.create_index(index, contents),
-            (_, operation) => return self.apply(operation, first_own),
+            (_, operation) => return self.apply(operation, first_own, made.interrupt.as_ref()),
         }
         Ok(())
     }

@@ -4,7 +4,8 @@
 //! store also ask that what an operation changes is there.
 
 use model::{
-    Constraint, EdgeTypeId, Error, ErrorCode, Index, LabelId, NodeId, PropertyKeyId, Result, Rule, Subject, error,
+    Constraint, EdgeTypeId, Error, ErrorCode, Index, Interrupt, LabelId, NodeId, PropertyKeyId, Result, Rule, Subject,
+    error,
 };
 
 use crate::codec::bytes::Get;
@@ -18,20 +19,25 @@ const REPLAY_BYTES_MIN: usize = 1 << 30;
 
 impl Snapshot {
     /// Applies the operations of a record of the log, each of which must find what it changes.
-    pub(crate) fn apply_checked_record(&mut self, payload: &mut Get<'_>) -> Result<()> {
+    pub(crate) fn apply_checked_record(&mut self, payload: &mut Get<'_>, interrupt: &Interrupt) -> Result<()> {
         let first_own = self.memtable.edges.len() as u32;
         while payload.left() > 0 {
             let operation = operation(payload)?;
             let checked = self.check_bounds(&operation, first_own).and_then(|()| self.check_there(&operation));
             checked.map_err(|error| in_log(payload, error))?;
-            self.apply(operation, first_own)?;
+            self.apply(operation, first_own, Some(interrupt))?;
         }
         self.memtable.settle();
         Ok(())
     }
 
     /// Applies what can be applied of a record; tells `lost` of each operation that cannot be, with what it was to do.
-    pub(crate) fn salvage_record(&mut self, payload: &mut Get<'_>, lost: &mut dyn FnMut(&Error, String)) {
+    pub(crate) fn salvage_record(
+        &mut self,
+        payload: &mut Get<'_>,
+        interrupt: &Interrupt,
+        lost: &mut dyn FnMut(&Error, String),
+    ) -> Result<()> {
         let first_own = self.memtable.edges.len() as u32;
         let mut has_all_own = true;
         while payload.left() > 0 {
@@ -49,13 +55,15 @@ impl Snapshot {
             } else {
                 Err(error!(NotFound, "it changes edges of an operation that is lost"))
             };
-            if let Err(error) = checked.and_then(|()| self.apply(operation, first_own)) {
+            if let Err(error) = checked.and_then(|()| self.apply(operation, first_own, Some(interrupt))) {
+                interrupt.check()?;
                 *self = before;
                 has_all_own &= !makes_edges;
                 lost(&in_log(payload, error), what);
             }
         }
         self.memtable.settle();
+        Ok(())
     }
 
     /// Fails unless all ids that an operation names are within their bounds.

@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use model::platform::{Disk, Platform};
-use model::{ErrorCode, Result};
+use model::{ErrorCode, Interrupt, Result};
 
 use super::replay::{Record, RecordRoom, Replayed, each_record, last_log, remove_other_logs};
 use super::torn::{self, TornLog};
@@ -30,7 +30,12 @@ const GROUP_BYTES: usize = 1 << 20;
 
 /// Makes the logs of a store one log that was closed, if they are not that; gives what was cut off. The caller holds the
 /// lock, and nobody has opened the store's files yet.
-pub(crate) fn mend(platform: &Platform, directory: &Path, room: RecordRoom) -> Result<Vec<TornLog>> {
+pub(crate) fn mend(
+    platform: &Platform,
+    directory: &Path,
+    room: RecordRoom,
+    interrupt: &Interrupt,
+) -> Result<Vec<TornLog>> {
     let mut manifest = Manifest::read(&platform.disk, directory)?;
     remove_empty_ends(&*platform.disk, directory, &manifest)?;
     if is_closed(platform, directory, &manifest)? {
@@ -43,7 +48,7 @@ pub(crate) fn mend(platform: &Platform, directory: &Path, room: RecordRoom) -> R
     // No log has the number between: what is left if this is cut short is not taken for a log that goes on.
     let number = last + 2;
     let names = (LogName::new(identity, first), LogName::new(identity, number));
-    let torn = match copy_logs(disk, directory, names, room) {
+    let torn = match copy_logs(disk, directory, names, room, interrupt) {
         Ok(Replayed { mut torn, .. }) => {
             for torn in &mut torn {
                 torn::keep_if_there_is_room(disk, directory, torn)?;
@@ -59,7 +64,7 @@ pub(crate) fn mend(platform: &Platform, directory: &Path, room: RecordRoom) -> R
                 return Err(error);
             }
             torn.iter().try_for_each(|torn| torn::cut_off(disk, torn))?;
-            copy_logs(disk, directory, names, room)?;
+            copy_logs(disk, directory, names, room, interrupt)?;
             torn
         }
         Err(error) => return Err(error),
@@ -72,11 +77,20 @@ pub(crate) fn mend(platform: &Platform, directory: &Path, room: RecordRoom) -> R
 
 /// Copies what is sound in the logs from the first name on to a log of the second name, durable and closed. If it fails, that
 /// log is not there.
-fn copy_logs(disk: &dyn Disk, directory: &Path, (from, to): (LogName, LogName), room: RecordRoom) -> Result<Replayed> {
+fn copy_logs(
+    disk: &dyn Disk,
+    directory: &Path,
+    (from, to): (LogName, LogName),
+    room: RecordRoom,
+    interrupt: &Interrupt,
+) -> Result<Replayed> {
     let copy = || {
         let writer = WalWriter::create(disk, directory, to)?;
         let mut copy = Copy { writer, group: Vec::new(), is_empty: true };
-        let replayed = each_record(disk, directory, (from.number, from.identity), room, |record| copy.add(record))?;
+        let replayed = each_record(disk, directory, (from.number, from.identity), room, |record| {
+            interrupt.check()?;
+            copy.add(record)
+        })?;
         copy.finish().map(|()| replayed)
     };
     let copied = copy();

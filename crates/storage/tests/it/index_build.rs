@@ -344,6 +344,52 @@ fn a_full_disk_ends_a_build_and_nothing_else() {
     }
 }
 
+/// An index that a log says was made is built anew when the store is opened, which whoever opens it can stop.
+#[test]
+fn an_opening_that_is_stopped_leaves_all_as_it_was() {
+    // Few enough that the entries stay in the log, and no run is written of them.
+    const FEW: usize = 40_000;
+    let seed = seed_or(178);
+    let path = std::path::Path::new("/stores/test.knot");
+    let inner = MemoryDisk::new();
+    let options = OpenOptions::create;
+    let store = NativeStore::open(path, options(), platform(std::sync::Arc::new(inner.clone()), seed)).unwrap();
+    let graph = Graph::fill(&store, FEW);
+    store.checkpoint(&Interrupt::new()).unwrap();
+    let kinds = [Kind::Unique, Kind::EdgeIndex];
+    kinds.into_iter().for_each(|kind| build(&store, kind, &[], 0, &mut || {}).unwrap());
+    let killed = inner.copy();
+    drop(store);
+    let reading = OpenOptions::read_only();
+    for (disk, options, name) in
+        [(killed, options(), "killed"), (inner.copy(), options(), "closed"), (inner, reading, "read")]
+    {
+        let (before, mut looks, mut refused) = (disk.files(), 1, 0);
+        let store = loop {
+            let stopped = disk.copy();
+            let interrupt = ends_after(looks);
+            let listening = interrupt.listen();
+            let opened = NativeStore::open(path, options, platform(std::sync::Arc::new(stopped.clone()), seed));
+            drop(listening);
+            let error = match opened {
+                Ok(store) => break store,
+                Err(error) => error,
+            };
+            assert_eq!(error.code(), ErrorCode::Timeout, "{name}, {looks} looks: {error}");
+            if name != "killed" {
+                assert_eq!(stopped.files(), before, "{name}, {looks} looks");
+            }
+            (looks, refused) = (looks * 3, refused + 1);
+            if refused == 3 {
+                let store = NativeStore::open(path, options, platform(std::sync::Arc::new(stopped), seed)).unwrap();
+                kinds.into_iter().for_each(|kind| graph.check(&*store.read().unwrap(), kind, name));
+            }
+        };
+        assert!(refused >= 3, "{name}: refused {refused} times");
+        kinds.into_iter().for_each(|kind| graph.check(&*store.read().unwrap(), kind, name));
+    }
+}
+
 /// Changing an indexed property of many edges hears the time-out within the call, and is undone.
 #[test]
 fn a_long_change_of_indexed_edges_is_stopped_on_the_way() {

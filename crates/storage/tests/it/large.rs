@@ -16,6 +16,7 @@ use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::simulation::{FaultyDisk, MemoryDisk, platform};
 
 use crate::directory::TestDirectory;
+use crate::numbered;
 
 /// A transaction outgrows memory with its second call.
 fn options() -> OpenOptions {
@@ -117,7 +118,7 @@ fn ids_stay_valid_while_edges_move_into_files() {
         assert_eq!(found, expected);
     }
     drop(store);
-    crate::numbered::check_files(&directory.platform(), directory.path());
+    numbered::check_files(&directory.platform(), directory.path());
 }
 
 #[test]
@@ -269,7 +270,7 @@ fn one_that_ends_or_goes_back_lets_others_commit() {
     large.commit().unwrap();
     assert_eq!((count(&store), store.stats().large_commits), (7, 0));
     drop(store);
-    crate::numbered::check_files(&directory.platform(), directory.path());
+    numbered::check_files(&directory.platform(), directory.path());
 }
 
 #[test]
@@ -326,7 +327,7 @@ fn rules_and_indexes_hold_over_stages() {
     let mut transaction = store.write().unwrap();
     assert_eq!(transaction.create_nodes(&new).unwrap_err().code(), ErrorCode::Constraint);
     drop((transaction, store));
-    crate::numbered::check_files(&directory.platform(), directory.path());
+    numbered::check_files(&directory.platform(), directory.path());
 }
 
 #[test]
@@ -351,6 +352,8 @@ fn a_disk_that_is_full_at_any_operation_undoes_the_transaction_alone() {
         }
         let before = count(&store);
         assert_eq!(before, if result.is_ok() { 6 } else { 0 }, "operation {operation}");
+        let left = numbered::leftovers(&platform, path);
+        assert!(left.is_empty(), "operation {operation}, {result:?}: {left:?}");
         if is_past {
             assert!(result.is_ok() && operation > 20, "operation {operation}: {result:?}");
             return;
@@ -398,7 +401,7 @@ fn calls_of_many_rows_do_what_they_do_at_once() {
     transaction.commit().unwrap();
     assert_eq!((count(&store), store.read().unwrap().statistics().edges), (COUNT as u64 / 2, 0));
     drop(store);
-    crate::numbered::check_files(&directory.platform(), directory.path());
+    numbered::check_files(&directory.platform(), directory.path());
 }
 
 #[test]
@@ -476,7 +479,7 @@ fn a_log_longer_than_memory_is_put_into_files_or_stays_as_it_was() {
             transaction.delete_nodes(&nodes).unwrap();
             transaction.commit().unwrap();
             drop(store);
-            crate::numbered::check_files(&platform, path);
+            numbered::check_files(&platform, path);
         }
         if is_past {
             assert!(operation > 10, "{operation} operations");
@@ -560,7 +563,7 @@ fn a_read_that_fails_undoes_the_transaction_alone() {
         let store = open(&disk);
         assert_eq!(Some(sums(&store)), after, "read {read}, opened again");
         drop(store);
-        crate::numbered::check_files(&platform(Arc::new(disk.clone()), 7), path);
+        numbered::check_files(&platform(Arc::new(disk.clone()), 7), path);
         if is_past {
             assert!(ended > 20, "{ended} of {read} reads ended the transaction");
             return;

@@ -21,6 +21,7 @@ mod large;
 mod log;
 mod memory;
 mod memory_backup;
+mod memory_check;
 mod memory_large;
 mod memory_writes;
 mod numbered;

@@ -13,6 +13,8 @@ use model::{
     Value,
 };
 use storage::NativeStore;
+use storage::format::{FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME};
+use storage::manifest::Manifest;
 
 /// Commits the transaction of that number; those before were committed.
 pub(crate) fn commit_number(store: &NativeStore, number: u64) -> Result<()> {
@@ -128,6 +130,18 @@ fn check_edges(view: &dyn ReadView, count: u64) {
     let expected = 3 * count + u64::from(count > 1);
     assert_eq!(edges, expected);
     assert_eq!(view.statistics().edges, expected);
+}
+
+/// Files of a store that its manifest does not name: nothing removes them before the store is next opened. Logs are not
+/// counted, nor is the copy of the manifest, which a full disk may have no room for.
+pub(crate) fn leftovers(platform: &Platform, path: &Path) -> Vec<String> {
+    let manifest = Manifest::read(&platform.disk, path).unwrap();
+    let named: Vec<String> = manifest.files().map(|(kind, file)| kind.file_name(file.number)).collect();
+    let is_known = |name: &String| {
+        let is_log = matches!(FileKind::parse(name), Some((FileKind::Wal, _)));
+        is_log || [MANIFEST_NAME, MANIFEST_COPY_NAME, LOCK_NAME].contains(&name.as_str()) || named.contains(name)
+    };
+    platform.disk.list(path).unwrap().into_iter().filter(|name| !is_known(name)).collect()
 }
 
 /// Runs the check of checksums and cross-references over a closed store.

@@ -1,7 +1,7 @@
 //! Salvage: of a sound store everything comes back; of a damaged one all but what is told as lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::platform::Platform;
@@ -15,7 +15,7 @@ use storage::{Durability, NativeStore, OpenOptions};
 use testing::differential::{Content, apply_to_both, assert_same, random_operations};
 use testing::random::{SeededRandom, seed_or};
 use testing::reference_store::ReferenceStore;
-use testing::simulation::{MemoryDisk, platform};
+use testing::simulation::{FaultyDisk, MemoryDisk, platform};
 
 use crate::directory::TestDirectory;
 use crate::numbered;
@@ -202,6 +202,33 @@ fn what_cannot_be_salvaged_is_refused() {
     }
     check(ErrorCode::Corrupt);
     assert!(!platform.disk.exists(Path::new(NEW)), "nothing is left of what was refused");
+}
+
+#[test]
+fn what_this_user_may_not_read_is_no_damage() {
+    let inner = MemoryDisk::new();
+    make(&platform(Arc::new(inner.clone()), 2));
+    let disk = FaultyDisk::new(Arc::new(inner.clone()));
+    let platform = platform(Arc::new(disk.clone()), 2);
+    let mut refused = 0;
+    let is_read =
+        |path: &&PathBuf| path.starts_with(STORE) && !path.ends_with("LOCK") && !path.ends_with("MANIFEST.copy");
+    for path in inner.files().iter().filter(is_read) {
+        disk.forbid(path);
+        let outcome = recover(&platform, Path::new(STORE), Path::new(NEW), &Interrupt::new());
+        let checked = storage::check::check(&platform, Path::new(STORE), &Interrupt::new());
+        disk.allow();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        refused += 1;
+        let error = outcome.expect_err(&name);
+        assert_eq!(error.code(), ErrorCode::Io, "{name}: {error}");
+        assert!(error.message().contains(&name) && error.message().contains("denied"), "{name}: {error}");
+        assert!(error.remedy().contains("right to read"), "{name}: {error:?}");
+        assert!(!platform.disk.exists(Path::new(NEW)), "{name}: nothing is left of what was refused");
+        assert!(checked.is_err_and(|error| error.message().contains("denied")), "{name}: check tells no damage");
+    }
+    assert!(refused > 5, "{refused} files");
+    assert_eq!(salvage(&platform).losses, []);
 }
 
 #[test]

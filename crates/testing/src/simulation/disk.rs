@@ -42,6 +42,8 @@ struct State {
     reserved: BTreeMap<PathBuf, u64>,
     /// Room cannot be taken beforehand.
     reserves_nothing: bool,
+    /// Files that this user may not read, and directories in which it may make none.
+    forbidden: Vec<PathBuf>,
     /// Bytes of files that cannot be read.
     unreadable: Vec<(PathBuf, Range<u64>)>,
     reads: u64,
@@ -134,6 +136,16 @@ impl FaultyDisk {
     pub fn fail_reads(&self, path: &Path, bytes: Range<u64>) {
         let pages = bytes.start / PAGE_BYTES * PAGE_BYTES..bytes.end.next_multiple_of(PAGE_BYTES);
         self.state().unreadable.push((path.to_owned(), pages));
+    }
+
+    /// Takes the right from this user to read a file, or to make one in a directory.
+    pub fn forbid(&self, path: &Path) {
+        self.state().forbidden.push(path.to_owned());
+    }
+
+    /// Gives all rights back that [`FaultyDisk::forbid`] took.
+    pub fn allow(&self) {
+        self.state().forbidden.clear();
     }
 
     /// Reads counted so far, failed ones too.
@@ -265,9 +277,17 @@ impl State {
     /// Counts a read, and fails if some of the bytes cannot be read.
     fn check_read(&mut self, path: &Path, bytes: Range<u64>) -> io::Result<()> {
         self.step_of_read()?;
+        self.check_right(path)?;
         let is_hit = |bad: &Range<u64>| bad.start < bytes.end && bytes.start < bad.end;
         if self.unreadable.iter().any(|(of, bad)| of == path && is_hit(bad)) {
             return Err(io::Error::other("a simulated sector that cannot be read"));
+        }
+        Ok(())
+    }
+
+    fn check_right(&self, path: &Path) -> io::Result<()> {
+        if self.forbidden.iter().any(|forbidden| forbidden == path) {
+            return Err(io::Error::new(ErrorKind::PermissionDenied, "simulated: Permission denied"));
         }
         Ok(())
     }
@@ -394,6 +414,7 @@ impl Disk for FaultyDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         let mut state = self.state();
         state.step(Needs::Space)?;
+        path.parent().map_or(Ok(()), |directory| state.check_right(directory))?;
         let inner = self.inner.create(path)?;
         state.files.insert(path.to_owned(), FileLength::default());
         state.names.push(NameChange::Created(path.to_owned()));
@@ -440,6 +461,7 @@ impl Disk for FaultyDisk {
         let is_lost = {
             let mut state = self.state();
             state.check_up()?;
+            state.check_right(path)?;
             let read = state.step_of_read();
             if state.loses_map { read.is_err() } else { read.map(|()| false)? }
         };

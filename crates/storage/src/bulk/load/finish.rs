@@ -1,6 +1,5 @@
 //! The end of a bulk load: runs and buffers become partitions, keys become indexes, and the manifest names them.
 
-use crate::sketch;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use crate::bulk::sort::Buckets;
 use crate::index_build::ordered::build_run;
 use crate::levels::Policy;
 use crate::manifest::{IndexEntry, PartitionEntry, SegmentEntry};
+use crate::sketch;
 use crate::snapshot::Snapshot;
 use crate::version::{Version, VersionEdit};
 
@@ -54,9 +54,7 @@ impl BulkLoad {
         edit.patches = patches;
         finish_ordered(&self.context, &self.base, &mut edit)?;
         self.base.check_slots(edit.added_partitions.len())?;
-        // If publishing fails it may still have replaced the manifest; the next opening removes what is not needed then.
-        self.context.commit();
-        self.base.publish(&edit, sketch::renewed)
+        self.base.publish(&edit, &[&self.context], sketch::renewed)
     }
 
     fn write_edges(&self, loaded: Loaded, schema: &Schema) -> Result<Vec<PartitionEntry>> {
