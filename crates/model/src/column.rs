@@ -2,6 +2,8 @@
 //!
 //! A column has one kind; when a second kind arrives its builder widens to [`ColumnData::Value`], never fails.
 
+#[cfg(test)]
+mod bounds;
 mod texts;
 
 pub use texts::StringColumn;
@@ -466,6 +468,29 @@ fn push_same(data: &mut ColumnData, value: &Value) -> bool {
         _ => return false,
     }
     true
+}
+
+impl Column {
+    /// Fails as [`Value::check_time`] does for a value that is not null.
+    pub fn check_time(&self) -> Result<()> {
+        let is_there = |row: usize| !self.is_null(row);
+        let wrong = match &self.data {
+            ColumnData::Date(rows) => first(rows, is_there, |x: Date| x.is_valid()),
+            ColumnData::LocalTime(rows) => first(rows, is_there, |x: LocalTime| x.is_valid()),
+            ColumnData::Time(rows) => first(rows, is_there, |x: Time| x.is_valid()),
+            ColumnData::LocalDateTime(rows) => first(rows, is_there, |x: LocalDateTime| x.is_valid()),
+            ColumnData::DateTime(rows) => first(rows, is_there, |x: DateTime| x.is_valid()),
+            ColumnData::Duration(rows) => first(rows, is_there, |x: Duration| x.is_valid()),
+            ColumnData::Value(values) => return values.iter().try_for_each(Value::check_time),
+            _ => None,
+        };
+        wrong.map_or(Ok(()), |row| self.value(row).check_time())
+    }
+}
+
+/// The first row that is there and not valid.
+fn first<T: Copy>(rows: &[T], is_there: impl Fn(usize) -> bool, is_valid: impl Fn(T) -> bool) -> Option<usize> {
+    rows.iter().enumerate().position(|(row, &x)| !is_valid(x) && is_there(row))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! - [`zone`]: offsets and named time zones.
 //! - [`mod@duration`] is for durations.
 //! - `text`: reading and printing.
+//! - [`bounds`]: the values that there are of each kind.
 //! - [`arithmetic`]: moving by durations, and durations between.
 //!
 //! All are small and copied; precision is a nanosecond. `Ord` is the order of `ORDER BY`, in which values are equal only
@@ -12,6 +13,7 @@
 use std::cmp::Ordering;
 
 pub mod arithmetic;
+pub mod bounds;
 pub mod calendar;
 pub mod duration;
 mod text;
@@ -137,11 +139,6 @@ impl LocalDateTime {
         }
     }
 
-    /// True if it lies in the years that Cypher knows.
-    pub fn is_valid(self) -> bool {
-        (LocalDateTime::MIN..=LocalDateTime::MAX).contains(&self)
-    }
-
     /// The date.
     pub fn date(self) -> Date {
         Date(self.seconds.div_euclid(SECONDS_OF_DAY))
@@ -177,7 +174,7 @@ impl DateTime {
     pub fn of_local(local: LocalDateTime, zone: Zone, preferred_offset: Option<i32>) -> Option<DateTime> {
         let seconds = zone.moment_of(local.seconds, preferred_offset);
         let found = DateTime { seconds, nanosecond: local.nanosecond, zone };
-        found.local().is_valid().then_some(found)
+        found.is_valid().then_some(found)
     }
 
     /// Seconds that the zone's clocks are ahead of UTC at that moment.

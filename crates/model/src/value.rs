@@ -8,8 +8,10 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
-use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+use crate::temporal::calendar::{YEAR_MAX, YEAR_MIN};
+use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time};
 
 mod nested;
 
@@ -479,6 +481,46 @@ from! {
     LocalDateTime => |x| Value::LocalDateTime(x),
     DateTime => |x| Value::DateTime(x),
     Duration => |x| Value::Duration(x),
+}
+
+impl Value {
+    /// Fails with `ARGUMENT` if it is a value of time out of its bounds, or a list that holds one.
+    pub fn check_time(&self) -> Result<()> {
+        let is_valid = match self {
+            Value::Date(x) => x.is_valid(),
+            Value::LocalTime(x) => x.is_valid(),
+            Value::Time(x) => x.is_valid(),
+            Value::LocalDateTime(x) => x.is_valid(),
+            Value::DateTime(x) => x.is_valid(),
+            Value::Duration(x) => x.is_valid(),
+            Value::List(items) => return items.iter().try_for_each(Value::check_time),
+            _ => true,
+        };
+        if is_valid { Ok(()) } else { Err(crate::error!(Argument::NumberOutOfRange, "{}", out_of_bounds(self))) }
+    }
+}
+
+/// Names a value that is out of its bounds.
+fn out_of_bounds(value: &Value) -> String {
+    let years = format!("outside the years {YEAR_MIN} to {YEAR_MAX}");
+    let of_second = |nanosecond: u32| format!("{nanosecond} nanoseconds, outside a second");
+    let moment = |kind: &str, seconds: i64, nanosecond: u32| match i64::from(nanosecond) < NANOS_OF_SECOND {
+        true => format!("a {kind} {seconds} seconds after 1970-01-01T00:00:00 is {years}"),
+        false => format!("a {kind} has {}", of_second(nanosecond)),
+    };
+    match value {
+        Value::Date(x) => format!("a date {} days after 1970-01-01 is {years}", x.0),
+        Value::LocalDateTime(x) => moment("date-time", x.seconds, x.nanosecond),
+        Value::DateTime(x) => moment("date-time with a zone", x.seconds, x.nanosecond),
+        Value::Time(x) if x.local.is_valid() => {
+            format!("a time of day has the offset of {} seconds, outside -18:00 to +18:00", x.offset)
+        }
+        Value::LocalTime(local) | Value::Time(Time { local, .. }) => {
+            format!("a time of day {} nanoseconds after midnight is outside 00:00 to 24:00", local.0)
+        }
+        Value::Duration(x) => format!("a duration has {}", of_second(x.nanosecond)),
+        other => format!("a value of type {} is out of its bounds", other.type_name()),
+    }
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl DateTime {
         }
         let utc = LocalDateTime::of_nanos(moved.utc().nanos() + duration.time_nanos())?;
         let moved = DateTime { seconds: utc.seconds, nanosecond: utc.nanosecond, zone: self.zone };
-        moved.local().is_valid().then_some(moved)
+        moved.is_valid().then_some(moved)
     }
 }
 

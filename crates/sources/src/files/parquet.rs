@@ -7,7 +7,7 @@ use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Pa
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
-use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, Zone};
+use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, SECONDS_OF_DAY, Zone};
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value, error};
 
 use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn, open_file};
@@ -161,6 +161,9 @@ fn to_rows(
         });
         let reason = match array.data_type() {
             kind if kind.is_integer() => "the number is larger than a 64-bit integer",
+            kind if kind.is_temporal() => {
+                "the moment is outside the years -999999999 to 999999999, or the time of day outside 00:00 to 24:00"
+            }
             _ => "a list with a null, or with a number beyond 64 bits, cannot be a property",
         };
         batch.bad.extend(misfits.into_iter().map(|row| BadRow {
@@ -211,7 +214,10 @@ pub(crate) fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Co
         DataType::Date32 => ColumnData::Date(
             array.as_primitive::<t::Date32Type>().values().iter().map(|&day| Date(i64::from(day))).collect(),
         ),
-        DataType::Date64 => return cast(array, &DataType::Date32, misfits),
+        DataType::Date64 => {
+            let moments = array.as_primitive::<t::Date64Type>().values().iter();
+            ColumnData::Date(moments.map(|&millis| Date(millis.div_euclid(1_000 * SECONDS_OF_DAY))).collect())
+        }
         DataType::Timestamp(unit, zone) => timestamps(array, *unit, zone.as_deref())?,
         DataType::Time64(TimeUnit::Nanosecond) => {
             let times = array.as_primitive::<t::Time64NanosecondType>();
@@ -222,11 +228,18 @@ pub(crate) fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Co
         }
         _ => return nested(array, misfits),
     };
-    Ok(match array.nulls() {
+    let column = match array.nulls() {
         Some(nulls) => Column::with_validity(data, (0..rows).map(|row| nulls.is_valid(row)).collect::<Bitmap>()),
         None => Column::new(data),
-    })
+    };
+    if column.check_time().is_err() {
+        misfits.extend((0..rows).filter(|&row| column.value(row).check_time().is_err()));
+    }
+    Ok(column)
 }
+
+/// A moment that no calendar has, for one whose seconds do not fit 64 bits either.
+const BEYOND: LocalDateTime = LocalDateTime { seconds: i64::MAX, nanosecond: 0 };
 
 /// Timestamps: of a zone, or local ones if they have none.
 fn timestamps(array: &ArrayRef, unit: TimeUnit, zone: Option<&str>) -> Result<ColumnData> {
@@ -238,8 +251,13 @@ fn timestamps(array: &ArrayRef, unit: TimeUnit, zone: Option<&str>) -> Result<Co
         TimeUnit::Microsecond => 1_000,
         TimeUnit::Nanosecond => 1,
     };
-    // Values below nulls need not be dates.
-    let moments = numbers.values().iter().map(|&x| LocalDateTime::of_nanos(i128::from(x) * scale).unwrap_or_default());
+    let moment = |(row, &x): (usize, &i64)| match LocalDateTime::of_nanos(i128::from(x) * scale) {
+        Some(moment) => moment,
+        // Values below nulls need not be dates.
+        None if array.is_null(row) => LocalDateTime::default(),
+        None => BEYOND,
+    };
+    let moments = numbers.values().iter().enumerate().map(moment);
     let Some(name) = zone else { return Ok(ColumnData::LocalDateTime(moments.collect())) };
     let zone = Zone::parse(name).ok_or_else(|| error!(Import, "there is no time zone '{name}'"))?;
     let in_zone = |LocalDateTime { seconds, nanosecond }| DateTime { seconds, nanosecond, zone };

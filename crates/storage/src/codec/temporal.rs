@@ -1,7 +1,7 @@
 //! Values of time as bytes: of a fixed length each, except for the names of zones.
 
-use model::Result;
-use model::temporal::{DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, NANOS_OF_SECOND, Time, Zone};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
+use model::{Result, Value};
 
 use super::bytes::{Get, Put};
 
@@ -48,26 +48,33 @@ pub fn put_local_date_time(x: LocalDateTime, out: &mut Vec<u8>) {
 
 /// Reads a local date-time.
 pub fn local_date_time(get: &mut Get<'_>) -> Result<LocalDateTime> {
-    Ok(LocalDateTime { seconds: get.u64()? as i64, nanosecond: nanosecond(get)? })
+    let found = seconds_of(get)?;
+    sound(get, found)
 }
 
-fn nanosecond(get: &mut Get<'_>) -> Result<u32> {
-    let found = get.u32()?;
-    if i64::from(found) < NANOS_OF_SECOND {
-        Ok(found)
-    } else {
-        Err(get.damage(format!("{found} nanoseconds are more than a second")))
+/// Seconds and nanoseconds, whatever they are.
+fn seconds_of(get: &mut Get<'_>) -> Result<LocalDateTime> {
+    Ok(LocalDateTime { seconds: get.u64()? as i64, nanosecond: get.u32()? })
+}
+
+/// The value that was read; out of its bounds it is damage.
+pub(crate) fn sound<T: Copy + Into<Value>>(get: &Get<'_>, found: T) -> Result<T> {
+    match found.into().check_time() {
+        Ok(()) => Ok(found),
+        Err(error) => Err(get.damage(error.message())),
     }
+}
+
+/// Reads a date.
+pub fn date(get: &mut Get<'_>) -> Result<Date> {
+    let found = Date(get.u64()? as i64);
+    sound(get, found)
 }
 
 /// Reads a time of day in nanoseconds.
 pub fn local_time(get: &mut Get<'_>) -> Result<LocalTime> {
-    let found = get.u64()? as i64;
-    if (0..NANOS_OF_DAY).contains(&found) {
-        Ok(LocalTime(found))
-    } else {
-        Err(get.damage(format!("{found} nanoseconds are no time of day")))
-    }
+    let found = LocalTime(get.u64()? as i64);
+    sound(get, found)
 }
 
 /// Adds a time of day with its offset.
@@ -78,11 +85,8 @@ pub fn put_time(x: Time, out: &mut Vec<u8>) {
 
 /// Reads a time of day with its offset.
 pub fn time(get: &mut Get<'_>) -> Result<Time> {
-    let (local, offset) = (local_time(get)?, get.u32()? as i32);
-    match Zone::of_offset(offset) {
-        Some(_) => Ok(Time { local, offset }),
-        None => Err(get.damage(format!("{offset} seconds are no offset of a time of day"))),
-    }
+    let found = Time { local: LocalTime(get.u64()? as i64), offset: get.u32()? as i32 };
+    sound(get, found)
 }
 
 /// Adds a date-time: the moment, and the zone.
@@ -93,8 +97,9 @@ pub fn put_date_time(x: DateTime, out: &mut Vec<u8>) {
 
 /// Reads a date-time.
 pub fn date_time(get: &mut Get<'_>) -> Result<DateTime> {
-    let LocalDateTime { seconds, nanosecond } = local_date_time(get)?;
-    Ok(DateTime { seconds, nanosecond, zone: zone(get)? })
+    let LocalDateTime { seconds, nanosecond } = seconds_of(get)?;
+    let found = DateTime { seconds, nanosecond, zone: zone(get)? };
+    sound(get, found)
 }
 
 /// Adds a duration: months, days, seconds, nanoseconds.
@@ -105,10 +110,11 @@ pub fn put_duration(x: Duration, out: &mut Vec<u8>) {
 
 /// Reads a duration.
 pub fn duration(get: &mut Get<'_>) -> Result<Duration> {
-    Ok(Duration {
+    let found = Duration {
         months: get.u64()? as i64,
         days: get.u64()? as i64,
         seconds: get.u64()? as i64,
-        nanosecond: nanosecond(get)?,
-    })
+        nanosecond: get.u32()?,
+    };
+    sound(get, found)
 }

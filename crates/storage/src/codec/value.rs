@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use model::temporal::Date;
 use model::{Result, Value};
 
 use super::bytes::{Get, Put};
@@ -96,7 +95,7 @@ fn decode_nested(bytes: &mut Get<'_>, depth: usize) -> Result<Value> {
             let length = bytes.count(1)?;
             Value::Bytes(Arc::from(bytes.take(length)?))
         }
-        DATE => Value::Date(Date(bytes.u64()? as i64)),
+        DATE => Value::Date(temporal::date(bytes)?),
         LOCAL_DATE_TIME => Value::LocalDateTime(temporal::local_date_time(bytes)?),
         LOCAL_TIME => Value::LocalTime(temporal::local_time(bytes)?),
         TIME => Value::Time(temporal::time(bytes)?),

@@ -118,6 +118,13 @@ impl<'a> Block<'a> {
         self.damage(format!("value {place} is wanted of {}", self.header.present))
     }
 
+    /// The damage of a value of time that is out of its bounds.
+    #[cold]
+    pub(super) fn no_time(&self, value: Value) -> model::Error {
+        let problem = value.check_time().map_or_else(|error| error.message().to_owned(), |()| String::new());
+        self.damage(problem)
+    }
+
     /// Damage in this block.
     pub fn damage(&self, problem: impl Into<String>) -> model::Error {
         StorageError::corrupt(self.path, self.header.offset, problem)
@@ -292,14 +299,28 @@ impl<'a> Found<'_, 'a> {
         }
     }
 
+    /// The date; out of the calendar it is damage.
+    #[inline]
+    pub fn date(&self) -> Result<Date> {
+        let found = Date(self.int());
+        if found.is_valid() { Ok(found) } else { Err(self.block.no_time(found.into())) }
+    }
+
+    /// The time of day; out of the day it is damage.
+    #[inline]
+    pub fn local_time(&self) -> Result<LocalTime> {
+        let found = LocalTime(self.int());
+        if found.is_valid() { Ok(found) } else { Err(self.block.no_time(found.into())) }
+    }
+
     /// The value.
     pub fn value(&self) -> Result<Value> {
         let parts = || Parts::of(self.block);
         Ok(match self.block.header.encoding {
             Encoding::Absent => Value::Null,
             Encoding::Int => Value::Int(self.int()),
-            Encoding::Date => Value::Date(Date(self.int())),
-            Encoding::LocalTime => Value::LocalTime(LocalTime(self.int())),
+            Encoding::Date => Value::Date(self.date()?),
+            Encoding::LocalTime => Value::LocalTime(self.local_time()?),
             Encoding::LocalDateTime => Value::LocalDateTime(parts()?.local_date_time(self)?),
             Encoding::Time => Value::Time(parts()?.time(self)?),
             Encoding::DateTime => Value::DateTime(parts()?.date_time(self)?),

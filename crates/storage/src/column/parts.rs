@@ -6,8 +6,8 @@
 //!
 //! Cost: a random read is one load, a shift and a multiplication for each part.
 
-use model::Result;
 use model::temporal::{DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
+use model::{Result, Value};
 
 use super::access::{Block, Found};
 use super::block::{BlockHeader, Encoding};
@@ -162,22 +162,27 @@ impl Parts {
     /// The local date-time that was found.
     #[inline]
     pub fn local_date_time(&self, found: &Found<'_, '_>) -> Result<LocalDateTime> {
-        Ok(LocalDateTime { seconds: self.part(0, found), nanosecond: self.part(1, found) as u32 })
+        let value = LocalDateTime { seconds: self.part(0, found), nanosecond: self.part(1, found) as u32 };
+        sound(found, value, value.is_valid())
     }
 
     /// The time of day with an offset that was found.
     #[inline]
     pub fn time(&self, found: &Found<'_, '_>) -> Result<Time> {
-        Ok(Time { local: LocalTime(self.part(0, found)), offset: self.part(1, found) as i32 })
+        let value = Time { local: LocalTime(self.part(0, found)), offset: self.part(1, found) as i32 };
+        sound(found, value, value.is_valid())
     }
 
     /// The date-time that was found.
     #[inline]
     pub fn date_time(&self, found: &Found<'_, '_>) -> Result<DateTime> {
-        let LocalDateTime { seconds, nanosecond } = self.local_date_time(found)?;
+        let (seconds, nanosecond) = (self.part(0, found), self.part(1, found) as u32);
         let number = self.part(2, found) as usize;
         match self.zones.get(number) {
-            Some(&zone) => Ok(DateTime { seconds, nanosecond, zone }),
+            Some(&zone) => {
+                let value = DateTime { seconds, nanosecond, zone };
+                sound(found, value, value.is_valid())
+            }
             None => Err(found.block.damage(format!("the block has no time zone of the number {number}"))),
         }
     }
@@ -186,6 +191,13 @@ impl Parts {
     #[inline]
     pub fn duration(&self, found: &Found<'_, '_>) -> Result<Duration> {
         let part = |part| self.part(part, found);
-        Ok(Duration { months: part(0), days: part(1), seconds: part(2), nanosecond: part(3) as u32 })
+        let value = Duration { months: part(0), days: part(1), seconds: part(2), nanosecond: part(3) as u32 };
+        sound(found, value, value.is_valid())
     }
+}
+
+/// The value that was found; out of its bounds it is damage.
+#[inline]
+fn sound<T: Copy + Into<Value>>(found: &Found<'_, '_>, value: T, is_valid: bool) -> Result<T> {
+    if is_valid { Ok(value) } else { Err(found.block.no_time(value.into())) }
 }

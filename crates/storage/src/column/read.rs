@@ -396,9 +396,9 @@ pub fn gather_from<S: BlockSource>(
     Ok(match kind {
         None => Column::nulls(count),
         Some(Kind::Int) => typed!(0, ColumnData::Int, int, std::convert::identity),
-        Some(Kind::Date) => typed!(Date(0), ColumnData::Date, int, Date),
+        Some(Kind::Date) => in_bounds(source, typed!(Date(0), ColumnData::Date, int, Date))?,
         Some(Kind::LocalDateTime) => parts!(LocalDateTime::default(), ColumnData::LocalDateTime, local_date_time),
-        Some(Kind::LocalTime) => typed!(LocalTime(0), ColumnData::LocalTime, int, LocalTime),
+        Some(Kind::LocalTime) => in_bounds(source, typed!(LocalTime(0), ColumnData::LocalTime, int, LocalTime))?,
         Some(Kind::Time) => parts!(Time::default(), ColumnData::Time, time),
         Some(Kind::DateTime) => parts!(DateTime::default(), ColumnData::DateTime, date_time),
         Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
@@ -546,12 +546,14 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
             floats.reserve_exact(count - floats.len());
             values.floats(row, rows, &mut floats);
         } else {
-            ints.reserve_exact(count - ints.len());
+            let before = ints.len();
+            ints.reserve_exact(count - before);
             for from in (row..row + rows).step_by(buffer.len()) {
                 let part = &mut buffer[..(row + rows - from).min(512)];
                 values.ints(from, part);
                 ints.extend(part.iter().map(|&x| x as i64));
             }
+            check_times(kind, &ints[before..], &block)?;
         }
         at += rows;
     }
@@ -561,6 +563,24 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
         Some(Kind::LocalTime) => ColumnData::LocalTime(ints.into_iter().map(LocalTime).collect()),
         _ => ColumnData::Int(ints),
     }))
+}
+
+/// A column whose dates and times of day are within their bounds; others are damage of the column, told at its first block.
+fn in_bounds<S: BlockSource>(source: &S, column: Column) -> Result<Column> {
+    match column.check_time() {
+        Ok(()) => Ok(column),
+        Err(error) => Err(source.block(0)?.damage(error.message())),
+    }
+}
+
+/// Fails if integers are to be dates, or times of day, and one is none.
+fn check_times(kind: Option<Kind>, ints: &[i64], block: &Block<'_>) -> Result<()> {
+    let wrong: Option<Value> = match kind {
+        Some(Kind::Date) => ints.iter().map(|&x| Date(x)).find(|x| !x.is_valid()).map(Value::from),
+        Some(Kind::LocalTime) => ints.iter().map(|&x| LocalTime(x)).find(|x| !x.is_valid()).map(Value::from),
+        _ => None,
+    };
+    wrong.map_or(Ok(()), |value| Err(block.no_time(value)))
 }
 
 fn is_without_nulls<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
-use model::{Column, Value};
+use model::{Column, ErrorCode, Value};
 use testing::random::{SeededRandom, seed_or};
 
 use super::block::Encoding;
@@ -122,6 +122,36 @@ fn append_range_keeps_values_of_all_kinds() {
         append_range(&mut column, &Column::from_values(part), 0, part.len());
         expected.extend(part.iter().cloned());
         assert!(column.values().eq(expected.iter().cloned()), "{expected:?}");
+    }
+}
+
+#[test]
+fn values_of_time_out_of_their_bounds_are_damage() {
+    let moment = LocalDateTime { seconds: i64::MAX, nanosecond: 0 };
+    let wrong: [Value; 7] = [
+        Date(Date::MAX.0 + 1).into(),
+        LocalTime(NANOS_OF_DAY).into(),
+        Time { local: LocalTime(0), offset: 64_801 }.into(),
+        moment.into(),
+        LocalDateTime { seconds: 0, nanosecond: 1_000_000_000 }.into(),
+        DateTime { seconds: i64::MIN, nanosecond: 0, zone: Zone::UTC }.into(),
+        Duration { nanosecond: u32::MAX, ..Duration::default() }.into(),
+    ];
+    for value in wrong {
+        let problem = value.check_time().unwrap_err();
+        // Among others of its kind, and in a block of mixed kinds.
+        for other in [None, Some(Value::Int(1))] {
+            let values: Vec<Value> = [Some(value.clone()), other.clone()].into_iter().flatten().collect();
+            let (mut memory, mut writer) = (MemoryColumn::default(), ColumnWriter::default());
+            memory.push(&mut writer, &Column::from_values(&values)).unwrap();
+            memory.seal(writer).unwrap();
+            let (kind, rows) = (kind_of(memory.headers()), values.len() as u64);
+            for found in [range(&memory, kind, 0..rows), gather(&memory, kind, &[0])] {
+                let error = found.expect_err(problem.message());
+                assert_eq!(error.code(), ErrorCode::Corrupt, "{error}");
+                assert!(error.message().contains(problem.message()), "{error} tells of {problem}");
+            }
+        }
     }
 }
 

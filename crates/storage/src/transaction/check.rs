@@ -223,6 +223,7 @@ pub(super) fn check_column(rows: usize, column: &Column) -> Result<()> {
         return Err(error!(Argument, "a column of {} rows where {rows} were expected", column.len()));
     }
     check_sizes(column, VALUE_BYTES_MAX)?;
+    column.check_time()?;
     if !matches!(column.data, ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_)) {
         return Ok(());
     }

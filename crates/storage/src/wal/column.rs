@@ -115,7 +115,9 @@ pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
         DURATION => ColumnData::Duration(each(get, rows, temporal::duration)?),
         _ => return Err(get.damage(format!("no kind of column has the number {kind}"))),
     };
-    Ok(Column { data, validity })
+    let column = Column { data, validity };
+    column.check_time().map_err(|error| get.damage(error.message()))?;
+    Ok(column)
 }
 
 fn each<T>(get: &mut Get<'_>, rows: usize, read: impl Fn(&mut Get<'_>) -> Result<T>) -> Result<Vec<T>> {
@@ -127,7 +129,7 @@ mod tests {
     use std::path::Path;
 
     use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-    use model::{Column, Value};
+    use model::{Column, ErrorCode, Value};
 
     use super::{Get, column, put_column};
 
@@ -141,6 +143,28 @@ mod tests {
         for length in 0..bytes.len() {
             let cut = column(&mut Get::new(&bytes[..length], Path::new("test"), 0));
             assert!(cut.is_err(), "{length} of {} bytes", bytes.len());
+        }
+    }
+
+    #[test]
+    fn values_of_time_out_of_their_bounds_are_damage() {
+        let wrong: [Value; 6] = [
+            Date(i64::MAX).into(),
+            LocalTime(-1).into(),
+            Time { local: LocalTime(0), offset: -64_801 }.into(),
+            LocalDateTime { seconds: i64::MIN, nanosecond: 0 }.into(),
+            DateTime { seconds: i64::MAX, ..DateTime::default() }.into(),
+            Duration { nanosecond: 1_000_000_000, ..Duration::default() }.into(),
+        ];
+        for value in wrong {
+            let problem = value.check_time().unwrap_err();
+            for other in [Value::Null, Value::Int(1)] {
+                let mut bytes = Vec::new();
+                put_column(&Column::from_values(&[other, value.clone()]), &mut bytes);
+                let error = column(&mut Get::new(&bytes, Path::new("test"), 0)).expect_err(problem.message());
+                assert_eq!(error.code(), ErrorCode::Corrupt, "{error}");
+                assert!(error.message().contains(problem.message()), "{error} tells of {problem}");
+            }
         }
     }
 

@@ -100,7 +100,8 @@ fn ask(view: &dyn ReadView, tally: &mut Tally) {
     for part in nodes.chunks(400) {
         tally.add("labels", view.node_labels(part));
         tally.add("existence", view.nodes_exist(part));
-        tally.add("properties", view.node_properties(part, &keys));
+        let properties = tally.add("properties", view.node_properties(part, &keys));
+        properties.iter().flatten().for_each(read_column);
         tally.add("all properties", view.all_node_properties(part));
         tally.add("loops", view.loops(part, None));
         labels.iter().for_each(|&label| drop(tally.add("labels", view.has_label(part, label))));
@@ -123,8 +124,9 @@ fn scan_nodes(view: &dyn ReadView, scan: &NodeScan) -> Result<()> {
     Ok(())
 }
 
-/// Reads, prints, compares and hashes every value.
+/// Reads, prints, compares and hashes every value; no value of time may be out of its bounds.
 fn read_column(column: &Column) {
+    column.check_time().expect("a value is given out that cannot be written");
     let (mut before, mut hasher) = (Value::Null, DefaultHasher::new());
     for value in column.values() {
         std::hint::black_box((value.to_string(), value.cmp(&before), value.compare(&before)));
@@ -145,7 +147,8 @@ fn ask_edges(view: &dyn ReadView, nodes: &[NodeId], direction: Direction, keys: 
     let all = Expand { direction, keys: keys.to_vec(), edge_ids: EdgeIds::Include, ..Expand::default() };
     let Some(edges) = tally.add("expansions", expand(view, nodes, &all)) else { return };
     let ids: Vec<_> = edges.iter().map(|edge| edge.id).collect();
-    tally.add("edges", view.edge_properties(&ids, keys));
+    let properties = tally.add("edges", view.edge_properties(&ids, keys));
+    properties.iter().flatten().for_each(read_column);
     tally.add("edges", view.edges_exist(&ids));
     tally.add("edges", view.edge_numbers(&ids));
     tally.add("edges", view.all_edge_properties(&ids));

@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{Constraint, EdgeTypeId, GraphStore, Index, Interrupt, LabelId, PropertyKeyId, SortKey, Subject};
+use model::store::{NewEdges, NewNodes};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+use model::{
+    Column, ColumnData, Constraint, EdgeTypeId, GraphStore, Index, Interrupt, LabelId, PropertyKeyId, SortKey, Subject,
+};
 use storage::format::{BACKUP_NAME, FileKind, HEADER_BYTES, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 use testing::differential::{apply_to_both, random_operations};
@@ -116,7 +120,33 @@ fn random(platform: &Platform, path: &Path) {
         }
     }
     drop(reference);
+    times(&store);
+    store.checkpoint(&Interrupt::new()).unwrap();
+    times(&store);
     rules(&store);
+}
+
+/// Nodes and edges with values of time, each kind in a column of its own.
+fn times(store: &NativeStore) {
+    let day = |at: usize| at as i64 * 86_400;
+    let columns = [
+        ColumnData::Date((0..9).map(|at| Date(day(at))).collect()),
+        ColumnData::LocalTime((0..9).map(|at| LocalTime(day(at))).collect()),
+        ColumnData::Time((0..9).map(|at| Time { local: LocalTime(day(at)), offset: 3_600 }).collect()),
+        ColumnData::LocalDateTime((0..9).map(|at| LocalDateTime { seconds: day(at), nanosecond: 7 }).collect()),
+        ColumnData::DateTime((0..9).map(|at| DateTime { seconds: day(at), ..DateTime::default() }).collect()),
+        ColumnData::Duration((0..9).map(|at| Duration { days: day(at), ..Duration::default() }).collect()),
+    ]
+    .map(Column::new);
+    let mut transaction = store.write().unwrap();
+    let names = ["date", "clock", "time", "moment", "zoned", "span"];
+    let keys = names.map(|name| transaction.property_key(name).unwrap());
+    let edge_type = transaction.edge_type("THEN").unwrap();
+    let new = NewNodes { count: 9, labels: &[], keys: &keys, properties: &columns };
+    let nodes = transaction.create_nodes(&new).unwrap();
+    let new = NewEdges { edge_type, sources: &nodes, targets: &nodes, keys: &keys, properties: &columns };
+    transaction.create_edges(&new).unwrap();
+    transaction.commit().unwrap();
 }
 
 /// Every operation of the log that makes or drops a rule.

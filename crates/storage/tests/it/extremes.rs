@@ -6,11 +6,14 @@
 use std::sync::Arc;
 
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes};
-use model::temporal::{Date, LocalDateTime};
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{
     Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, ErrorCode, GraphStore, Interrupt, LabelId, NodeId, PropertyKeyId,
     ReadView, Value, WriteTransaction,
 };
+use storage::build::BuildConfig;
+use storage::bulk::{BulkLoad, NodeRows};
+use storage::version::Version;
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
 
 use crate::directory::TestDirectory;
@@ -30,6 +33,63 @@ fn check_everywhere(directory: &TestDirectory, store: NativeStore, check: impl F
     numbered::check_files(&directory.platform(), directory.path());
     let store = directory.open();
     check(&*store.read().unwrap(), "opened again");
+}
+
+/// Values of time that no calculation gives, as a caller may bring them.
+fn impossible_times() -> Vec<Value> {
+    let [first, last] = [LocalDateTime::MIN, LocalDateTime::MAX].map(|moment| moment.seconds);
+    let moment = |seconds| LocalDateTime { seconds, nanosecond: 0 };
+    let times: Vec<Value> = vec![
+        Date(Date::MAX.0 + 1).into(),
+        Date(i64::MIN).into(),
+        LocalTime(-1).into(),
+        LocalTime(LocalTime::MAX.0 + 1).into(),
+        Time { local: LocalTime(0), offset: 64_801 }.into(),
+        moment(last + 1).into(),
+        moment(first - 1).into(),
+        LocalDateTime { seconds: 0, nanosecond: 1_000_000_000 }.into(),
+        DateTime { seconds: i64::MAX, ..DateTime::default() }.into(),
+        Duration { nanosecond: 1_000_000_000, ..Duration::default() }.into(),
+    ];
+    let lists = times.iter().map(|time| Value::list(vec![Value::Int(1), time.clone()]));
+    lists.chain(times.clone()).collect()
+}
+
+#[test]
+fn values_of_time_out_of_their_bounds_are_refused_wherever_they_are_written() {
+    let directory = TestDirectory::new();
+    let store = directory.open();
+    let mut transaction = store.write().unwrap();
+    let (key, edge_type) = (transaction.property_key("at").unwrap(), transaction.edge_type("E").unwrap());
+    let new = NewNodes { count: 2, labels: &[], keys: &[], properties: &[] };
+    let nodes = transaction.create_nodes(&new).unwrap();
+    let edge = NewEdges { edge_type, sources: &nodes[..1], targets: &nodes[1..], keys: &[], properties: &[] };
+    let edges = transaction.create_edges(&edge).unwrap();
+    for value in impossible_times() {
+        let problem = value.check_time().unwrap_err();
+        let columns = [Column::from_values(&[value])];
+        let load = |base: &Arc<Version>| {
+            let mut load = BulkLoad::new(base, BuildConfig::default(), &Interrupt::new())?;
+            let names = ["at"];
+            let rows = NodeRows { count: 1, labels: &[], key: None, names: &names, columns: &columns, origin: 0 };
+            load.push_nodes(&rows).map(drop)
+        };
+        let outcomes = [
+            transaction
+                .create_nodes(&NewNodes { count: 1, keys: &[key], properties: &columns, ..new.clone() })
+                .map(drop),
+            transaction.create_edges(&NewEdges { keys: &[key], properties: &columns, ..edge.clone() }).map(drop),
+            transaction.set_node_properties(&nodes[..1], key, &columns[0]),
+            transaction.set_edge_properties(&edges, key, &columns[0]),
+            load(&store.version()),
+        ];
+        for outcome in outcomes {
+            let error = outcome.expect_err(problem.message());
+            assert_eq!((error.code(), error.message()), (ErrorCode::Argument, problem.message()));
+        }
+    }
+    transaction.commit().unwrap();
+    assert_eq!(store.read().unwrap().statistics().nodes, 2);
 }
 
 fn extreme_values() -> Vec<Value> {

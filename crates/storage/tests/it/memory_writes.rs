@@ -97,7 +97,7 @@ fn read(store: &NativeStore, round: u64) {
     nodes.iter().zip(numbers).for_each(|(node, &number)| assert_eq!(node.0 as i64, number));
 }
 
-/// What a child with that limit prints.
+/// Output of a child with that limit.
 fn run(limit: usize) -> String {
     let directory = TestDirectory::new();
     let child = Command::new(std::env::current_exe().unwrap())

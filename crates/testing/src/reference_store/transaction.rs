@@ -67,7 +67,7 @@ fn properties_of(keys: &[PropertyKeyId], columns: &[Column], row: usize) -> Resu
 
 fn check_storable(value: &Value) -> Result<()> {
     if value.is_storable() {
-        return Ok(());
+        return value.check_time();
     }
     Err(model::error!(Type, "a property cannot hold {value} of type {}", value.type_name()))
 }

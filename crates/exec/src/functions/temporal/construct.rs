@@ -105,7 +105,7 @@ pub(super) fn of_map(kind: Kind, map: &MapValue, now: DateTime) -> Result<Value>
 /// The moment in another zone, whose calendar must have it.
 fn in_zone(moment: DateTime, zone: Zone) -> Result<Value> {
     let moment = moment.with_zone(zone);
-    if moment.local().is_valid() { Ok(moment.into()) } else { Err(outside_years("the date-time")) }
+    if moment.is_valid() { Ok(moment.into()) } else { Err(outside_years("the date-time")) }
 }
 
 /// The value of a kind out of parts. Only `Time` prefers the offset of its parts to the zone.

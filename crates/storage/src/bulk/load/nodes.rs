@@ -388,6 +388,7 @@ pub(super) fn check_storable<'a>(columns: impl Iterator<Item = &'a Column>) -> R
         if let Some(name) = refused {
             return Err(model::error!(Type, "a value of type {name} cannot be stored as a property"));
         }
+        column.check_time()?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::format::MANIFEST_COPY_NAME;
 /// Loads of each kind that fail, one at a time.
 const FAILURES: u64 = 60;
 
-/// What a load gave: what was said of its rows, and the edges; with the reads and the operations that it took.
+/// Outcome of a load: the answers for its rows, and the edges; with the reads and the operations that it took.
 struct Loaded {
     said: Vec<String>,
     edges: String,
