@@ -14,7 +14,7 @@ use std::sync::Arc;
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream};
 use model::{Column, EdgeBatch, EdgeTypeId, Expand, Interrupt, LabelId, NodeBatch, NodeId, NodeScan};
-use model::{Direction, PropertyKeyId, ReadView, Result, Schema, Value, error};
+use model::{Direction, Error, PropertyKeyId, ReadView, Result, Schema, Value, error};
 use sources::files::csv_writer::{push_field, push_quoted};
 use sources::files::json_value;
 
@@ -68,7 +68,7 @@ pub fn export(
     format: ExportFormat,
     interrupt: &Interrupt,
 ) -> Result<ExportSummary> {
-    let failed = |cause: std::io::Error| error!(File, "{}: {cause}", folder.display());
+    let failed = |cause: std::io::Error| Error::of_file(folder, &cause);
     let is_new = !folder.exists();
     std::fs::create_dir_all(folder).map_err(failed)?;
     if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
@@ -248,7 +248,7 @@ impl Export<'_> {
         let path = self.folder.join("schema.cypher");
         let statements: String = statements.into_iter().map(|statement| statement + ";\n").collect();
         self.summary.files.push(path.clone());
-        std::fs::write(&path, statements).map_err(|cause| error!(File, "{}: {cause}", path.display()))
+        std::fs::write(&path, statements).map_err(|cause| Error::of_file(&path, &cause))
     }
 
     fn table(&mut self, name: &str, fixed: &'static [&'static str], kinds: &Kinds) -> Result<Table> {
@@ -257,7 +257,7 @@ impl Export<'_> {
         let mut names = (1..).map(numbered);
         let name = names.find(|name| self.names.insert(name.to_lowercase()));
         let path = self.folder.join(format!("{}.{extension}", name.unwrap_or_default()));
-        std::fs::File::create_new(&path).map_err(|cause| error!(File, "{}: {cause}", path.display()))?;
+        std::fs::File::create_new(&path).map_err(|cause| Error::of_file(&path, &cause))?;
         self.summary.files.push(path.clone());
         let named = |(key, kind): (&PropertyKeyId, &Kind)| {
             (*key, Arc::from(&*escaped(self.view.schema().property_key_name(*key))), *kind)
@@ -349,7 +349,7 @@ impl Table {
             .open(&self.path)
             .and_then(|mut file| file.write_all(self.waiting.as_bytes()));
         self.waiting.clear();
-        written.map_err(|cause| error!(File, "{}: {cause}", self.path.display()))
+        written.map_err(|cause| Error::of_file(&self.path, &cause))
     }
 
     fn finish(mut self) -> Result<()> {

@@ -251,10 +251,13 @@ impl Run<'_> {
         let mut node_tables = self.open_all(self.plan.nodes.iter().map(|file| (&file.path, &file.read)))?;
         let mut edge_tables = self.open_all(self.plan.edges.iter().map(|file| (&file.path, &file.read)))?;
         self.check_types(node_tables.iter().chain(&edge_tables))?;
-        let reads = self.plan.nodes.iter().map(|file| &file.read).chain(self.plan.edges.iter().map(|file| &file.read));
-        for (read, table) in reads.zip(node_tables.iter().chain(&edge_tables)) {
+        let nodes = self.plan.nodes.iter().map(|file| (&file.path, &file.read));
+        let edges = self.plan.edges.iter().map(|file| (&file.path, &file.read));
+        for ((path, read), table) in nodes.chain(edges).zip(node_tables.iter().chain(&edge_tables)) {
             let own = read.iter().flat_map(|read| &read.types).filter(|held| !self.plan.read.types.contains(held));
             own.map(|(column, _)| column).try_for_each(|column| has_column(std::iter::once(table), column))?;
+            let types = &read.as_ref().unwrap_or(&self.plan.read).types;
+            types.iter().try_for_each(|stated| in_file(path, is_read_as(&**table, stated)))?;
         }
         let lengths = node_tables.iter().chain(&edge_tables).map(|table| table.progress().1);
         self.progress.bytes_total.store(lengths.sum(), Ordering::Relaxed);
@@ -410,6 +413,16 @@ impl Run<'_> {
         let last = before.fetch_max(now, Ordering::Relaxed);
         self.progress.bytes_done.fetch_add(now.saturating_sub(last), Ordering::Relaxed);
     }
+}
+
+/// Fails if a column is read as another type than the one stated, since its values say their own.
+fn is_read_as(table: &dyn Table, (column, stated): &(String, FieldType)) -> Result<()> {
+    let Some(place) = table.columns().iter().position(|held| held.name == *column) else { return Ok(()) };
+    let Some(held) = table.type_of(place).filter(|held| held != stated && !table.takes_types()) else { return Ok(()) };
+    let (held, stated) = (held.name(), stated.name());
+    let error =
+        error!(Import, "the values of the column '{column}' say that they are {held}, so it is not read as {stated}");
+    Err(error.with_remedy("leave its type out, or write it as CSV, where a stated type decides"))
 }
 
 /// Fails unless one of the tables has a column of that name, to be given a type.

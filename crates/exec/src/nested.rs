@@ -15,6 +15,8 @@ pub(crate) struct Nested {
     row: Option<usize>,
     /// True if its rows come in the order of the outer rows.
     pub(crate) is_ordered: bool,
+    /// True if it gives the same for every outer row.
+    pub(crate) is_constant: bool,
 }
 
 /// Takes a chunk of a subplan with the outer row of each of its rows.
@@ -32,13 +34,14 @@ impl Nested {
         let demand = demand.clone().and_slots(&row);
         let (step, layout) = lowering.lower_subplan(subplan, outer, row, &demand)?;
         let row = row.map(|row| column_of(&layout, row)).transpose()?;
-        Ok((Nested { step, row, is_ordered: row.is_none() || keeps_row_order(subplan) }, layout))
+        let is_ordered = row.is_none() || keeps_row_order(subplan);
+        Ok((Nested { step, row, is_ordered, is_constant: is_constant(subplan) }, layout))
     }
 
     /// A subplan that was lowered already.
-    pub(crate) fn of(step: Step, layout: &Layout, row: Option<SlotId>) -> Result<Nested> {
+    pub(crate) fn of(subplan: &Operator, step: Step, layout: &Layout, row: Option<SlotId>) -> Result<Nested> {
         let row = row.map(|row| column_of(layout, row)).transpose()?;
-        Ok(Nested { step, row, is_ordered: false })
+        Ok(Nested { step, row, is_ordered: false, is_constant: is_constant(subplan) })
     }
 
     /// Runs it for the rows of a chunk.
@@ -70,6 +73,10 @@ impl Nested {
 
     /// For each row of a chunk, whether the subplan gives any row.
     pub(crate) fn exists(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
+        if self.is_constant && chunk.rows > 1 {
+            let first = self.exists(runtime, &chunk.slice(0, 1))?;
+            return Ok(vec![first[0]; chunk.rows]);
+        }
         let mut found = vec![false; chunk.rows];
         if self.row.is_some() {
             let mut missing = chunk.rows;
@@ -91,4 +98,9 @@ impl Nested {
         }
         Ok(found)
     }
+}
+
+/// True if a subplan gives the same for every row around it.
+fn is_constant(subplan: &Operator) -> bool {
+    !subplan.is_correlated() && !subplan.is_random() && !subplan.writes()
 }

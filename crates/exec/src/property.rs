@@ -206,7 +206,7 @@ fn component(value: &Value, key: &str) -> Result<Value> {
         | Value::Time(_)
         | Value::LocalDateTime(_)
         | Value::DateTime(_)
-        | Value::Duration(_) => components::component(value, key).ok_or_else(|| no_component(value, key)),
+        | Value::Duration(_) => components::component(value, key).unwrap_or_else(|| Err(no_component(value, key))),
         other => Err(error!(
             Type,
             "{} has no properties: expected NODE, RELATIONSHIP, MAP or a value of time to read '{key}' from",

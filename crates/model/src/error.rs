@@ -3,6 +3,8 @@
 //! Each crate has precise errors of its own; they become one of these at its edge.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 mod kind;
 
@@ -176,6 +178,15 @@ impl Error {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
         let (message, phase) = (message.into(), ErrorPhase::Run);
         Error(Box::new(Inner { code, message, span: None, remedy: None, kind: None, detail: None, phase }))
+    }
+
+    /// An error of a file that users named: `DISK_FULL` where there is no room for it, otherwise `FILE`.
+    pub fn of_file(path: &Path, cause: &io::Error) -> Error {
+        let code = match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::DiskFull,
+            _ => ErrorCode::File,
+        };
+        Error::new(code, format!("{}: {cause}", path.display()))
     }
 
     /// The same error, pointing at a place in the query. The first place given stays.

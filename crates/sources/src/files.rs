@@ -149,6 +149,10 @@ pub trait Table: Send + Sync {
     /// Reads a column whose type was inferred as one of another type, before any row is read; `why` goes with the
     /// reason of rows that do not fit. Columns whose type is stated, or whose values say their own, stay as they are.
     fn read_as(&mut self, _column: usize, _field_type: &FieldType, _why: &str) {}
+    /// True if a stated type decides how the fields of a column are read; values of other files say their own.
+    fn takes_types(&self) -> bool {
+        false
+    }
     /// Nodes that the file says there are, numbered from 1, whether or not a row names them.
     fn node_count(&self) -> Option<u64> {
         None
@@ -327,7 +331,7 @@ pub(crate) fn file_error(path: &Path, cause: &std::io::Error) -> model::Error {
         std::io::ErrorKind::PermissionDenied => {
             error!(File, "{}: permission denied", path.display()).with_remedy("let this user read the file")
         }
-        _ => error!(File, "{}: {cause}", path.display()),
+        _ => model::Error::of_file(path, cause),
     }
 }
 

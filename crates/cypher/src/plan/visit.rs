@@ -395,6 +395,18 @@ impl Operator {
         }
     }
 
+    /// True if a subplan takes anything from the row around it.
+    pub fn is_correlated(&self) -> bool {
+        let mut is_correlated = false;
+        self.arguments(&mut |slots| is_correlated |= !slots.is_empty());
+        is_correlated
+    }
+
+    /// True if a plan gives something else each time it runs.
+    pub fn is_random(&self) -> bool {
+        self.expressions().into_iter().any(Expression::is_random) || self.inputs().into_iter().any(Operator::is_random)
+    }
+
     /// The operator at the start of the chain of main inputs.
     pub fn first(&self) -> &Operator {
         self.inputs().first().map_or(self, |input| input.first())
@@ -432,6 +444,16 @@ fn new_slots(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<SlotId> {
 }
 
 impl Expression {
+    /// True if it gives something else each time it is evaluated.
+    pub fn is_random(&self) -> bool {
+        let own = match &self.kind {
+            ExpressionKind::Function { name, .. } => name.starts_with("rand"),
+            ExpressionKind::Subquery { plan, .. } => plan.is_random(),
+            _ => false,
+        };
+        own || self.operands().into_iter().any(Expression::is_random)
+    }
+
     /// The expressions directly below it. Those within the plan of a subquery are not among them.
     pub fn operands(&self) -> Vec<&Expression> {
         let mut list: Vec<&Expression> = Vec::new();

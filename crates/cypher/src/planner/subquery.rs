@@ -101,10 +101,9 @@ impl Planner<'_> {
 
     /// Joins rows with those of a subplan; one that is the same for all rows is run once.
     fn apply(&self, stream: &mut Stream, mut subplan: Operator, rows: f64) {
-        let mut is_correlated = false;
-        subplan.arguments(&mut |slots| is_correlated |= !slots.is_empty());
+        let is_correlated = subplan.is_correlated();
         let is_first = matches!(stream.operator.kind, OperatorKind::Unit);
-        let may_run_once = is_first || self.config.hash_joins && !stream.writes && !is_random(&subplan);
+        let may_run_once = is_first || self.config.hash_joins && !stream.writes && !subplan.is_random();
         if is_correlated || !may_run_once {
             let subplan = Box::new(subplan);
             stream.push(rows, |input| OperatorKind::Apply { input, subplan });
@@ -222,19 +221,6 @@ fn reads_graph(kind: &Kind) -> bool {
 /// True if it is so of an expression or of any below it.
 fn any_part(value: &Expression, is_so: &mut dyn FnMut(&Expression) -> bool) -> bool {
     is_so(value) || value.operands().into_iter().any(|operand| any_part(operand, is_so))
-}
-
-/// True if a plan gives something else each time it runs.
-fn is_random(plan: &Operator) -> bool {
-    plan.expressions().into_iter().any(is_random_expression) || plan.inputs().into_iter().any(is_random)
-}
-
-fn is_random_expression(expression: &Expression) -> bool {
-    any_part(expression, &mut |part| match &part.kind {
-        Kind::Function { name, .. } => name.starts_with("rand"),
-        Kind::Subquery { plan, .. } => is_random(plan),
-        _ => false,
-    })
 }
 
 /// Makes a subplan that takes nothing from the row around it a plan of its own.

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{Result, Value, error};
+use model::{Error, Result, Value, error};
 use sources::files::Format;
 use sources::files::parquet_writer::ParquetWriter;
 
@@ -37,7 +37,7 @@ impl FileSink {
     pub(super) fn new(place: &Path, format: Format, delimiter: u8, has_header: bool) -> Result<FileSink> {
         let name = place.file_name().ok_or_else(|| error!(File, "{}: is no name of a file", place.display()))?;
         let beside = place.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-        let file = File::create(&beside).map_err(|cause| failed(place, &cause))?;
+        let file = File::create(&beside).map_err(|cause| Error::of_file(place, &cause))?;
         let form = Form::Closed(format, Some(BufWriter::new(file)));
         let place = place.to_path_buf();
         Ok(FileSink { place, beside, has_header, delimiter, form, rows: 0, is_finished: false })
@@ -55,9 +55,9 @@ impl FileSink {
             }
             Form::Closed(..) | Form::Done => return Err(error!(Internal, "a file was finished twice")),
         };
-        let file = out.into_inner().map_err(|cause| failed(&self.place, cause.error()))?;
-        file.sync_all().map_err(|cause| failed(&self.place, &cause))?;
-        std::fs::rename(&self.beside, &self.place).map_err(|cause| failed(&self.place, &cause))?;
+        let file = out.into_inner().map_err(|cause| Error::of_file(&self.place, cause.error()))?;
+        file.sync_all().map_err(|cause| Error::of_file(&self.place, &cause))?;
+        std::fs::rename(&self.beside, &self.place).map_err(|cause| Error::of_file(&self.place, &cause))?;
         self.is_finished = true;
         Ok(self.rows)
     }
@@ -68,13 +68,14 @@ impl FileSink {
                 let text = |value: &Value| (!value.is_null()).then(|| rendering::text(value, entities));
                 let mut record = String::new();
                 rendering::push_csv_record(&mut record, row.iter().map(text), self.delimiter, "");
-                out.write_all(record.as_bytes()).map_err(|cause| failed(&self.place, &cause))
+                out.write_all(record.as_bytes()).map_err(|cause| Error::of_file(&self.place, &cause))
             }
             Form::Json(out, names) => {
                 let fields = names.iter().zip(row);
                 let object: serde_json::Map<_, _> =
                     fields.map(|(name, value)| (name.to_string(), rendering::to_json(value, entities))).collect();
-                writeln!(out, "{}", serde_json::Value::Object(object)).map_err(|cause| failed(&self.place, &cause))
+                writeln!(out, "{}", serde_json::Value::Object(object))
+                    .map_err(|cause| Error::of_file(&self.place, &cause))
             }
             Form::Parquet(writer) => writer.push(row.iter().map(|value| match value {
                 Value::List(_) | Value::Map(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_) => {
@@ -85,10 +86,6 @@ impl FileSink {
             Form::Closed(..) | Form::Done => Err(error!(Internal, "rows came before their columns")),
         }
     }
-}
-
-fn failed(place: &Path, cause: &std::io::Error) -> model::Error {
-    error!(File, "{}: {cause}", place.display())
 }
 
 impl ResultSink for FileSink {
@@ -105,7 +102,7 @@ impl ResultSink for FileSink {
                 if self.has_header && !names.is_empty() {
                     let mut record = String::new();
                     rendering::push_csv_record(&mut record, names.iter().map(Some), self.delimiter, "");
-                    out.write_all(record.as_bytes()).map_err(|cause| failed(&self.place, &cause))?;
+                    out.write_all(record.as_bytes()).map_err(|cause| Error::of_file(&self.place, &cause))?;
                 }
                 Form::Csv(out)
             }

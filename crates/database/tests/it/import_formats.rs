@@ -364,6 +364,34 @@ fn decimals_of_parquet_are_exact_or_refused() {
 }
 
 #[test]
+fn a_type_that_values_contradict_is_refused() {
+    use database::import::FieldType;
+    let subject = Subject::new();
+    let lines = subject.folder.write("lines.jsonl", "{\"id\": 1, \"born\": \"2020-01-01\", \"n\": 12}\n");
+    let ids: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1]));
+    let born: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::StringArray::from(vec!["2020-01-01"]));
+    let numbers: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![12]));
+    let columns = vec![("id", ids), ("born", born), ("n", numbers)];
+    let rows = parquet_file(&subject, "rows.parquet", columns);
+    for file in [lines, rows] {
+        for (column, stated) in [("born", FieldType::Date), ("n", FieldType::String), ("n", FieldType::Float)] {
+            let mut typed = plan(&[("T", file.clone())], &[]);
+            typed.read.types = vec![(column.to_owned(), stated.clone())];
+            let error = subject.import(&typed).expect_err("the values are of another type");
+            let message = error.message();
+            assert!(message.contains(&format!("column '{column}'")), "{message}");
+            assert!(message.contains(&stated.name()), "{message}");
+            assert!(message.contains(&file.display().to_string()), "{message}");
+            assert!(!error.remedy().is_empty(), "{message}");
+        }
+        let mut typed = plan(&[("T", file)], &[]);
+        typed.read.types = vec![("n".to_owned(), FieldType::Int), ("born".to_owned(), FieldType::String)];
+        subject.import(&typed).expect("the values are of that type");
+        subject.check(&[("MATCH (t:T) RETURN t.born, t.n", "'2020-01-01',12"), ("MATCH (t:T) DELETE t", "")]);
+    }
+}
+
+#[test]
 fn several_labels_and_types_in_one_import() {
     let subject = Subject::new();
     let people = subject.folder.write("people.csv", "id,name\n1,Ada\n2,Bela\n");

@@ -77,7 +77,7 @@ fn lower_counted(
     lowering.leave_subplan();
     let Some((step, inner, count)): Option<(Step, Layout, SlotId)> = lowered? else { return Ok(None) };
     let count = column_of(&inner, count)?;
-    Ok(Some((Nested::of(step, &inner, Some(row))?, count)))
+    Ok(Some((Nested::of(plan, step, &inner, Some(row))?, count)))
 }
 
 /// Bytes of a list, on average, that are not accounted for: those of other values of a batch are not either.
@@ -85,6 +85,10 @@ const LIST_BYTES_FREE: usize = 512;
 
 impl RowSubplan for Subplan {
     fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Arc<Column>> {
+        if self.nested.is_constant && chunk.rows > 1 {
+            let first = self.run(runtime, &chunk.slice(0, 1))?;
+            return Ok(Arc::new(first.gather(&vec![0; chunk.rows])));
+        }
         let data = match self.result {
             SubqueryResult::Exists => ColumnData::Bool(self.nested.exists(runtime, chunk)?),
             SubqueryResult::Count(weight) => ColumnData::Int(self.count(runtime, chunk, weight)?),

@@ -1,18 +1,29 @@
 //! The components of values of time: `.year`, `.epochMillis`, `.offset`, `.minutesOfHour` and the others.
 
-use model::Value;
 use model::temporal::calendar::{civil_of, days_of, week_of, weekday_of};
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone};
+use model::temporal::{Date, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone};
+use model::{Result, Value, error};
 
-/// A component of a value of time; `None` if it has no such, or the value is of another kind.
-pub(crate) fn component(value: &Value, name: &str) -> Option<Value> {
+/// A component of a temporal value; `None` if it has no such, or the value is of another kind. An error if the component
+/// does not fit an integer.
+pub(crate) fn component(value: &Value, name: &str) -> Option<Result<Value>> {
+    let integer = |component: i128| {
+        let fits = i64::try_from(component).map(Value::Int);
+        fits.map_err(|_| error!(Arithmetic, "the component '{name}' is {component}: no 64-bit integer"))
+    };
     match value {
-        Value::Date(date) => of_date(*date, name).map(Value::Int),
-        Value::LocalTime(time) => of_local_time(*time, name).map(Value::Int),
-        Value::Time(time) => of_time(*time, name),
-        Value::LocalDateTime(moment) => of_local_date_time(*moment, name).map(Value::Int),
-        Value::DateTime(moment) => of_date_time(*moment, name),
-        Value::Duration(duration) => of_duration(*duration, name).map(Value::Int),
+        Value::Date(date) => of_date(*date, name).map(Value::Int).map(Ok),
+        Value::LocalTime(time) => of_local_time(*time, name).map(Value::Int).map(Ok),
+        Value::Time(time) => of_time(*time, name).map(Ok),
+        Value::LocalDateTime(moment) => of_local_date_time(*moment, name).map(integer),
+        Value::DateTime(moment) if matches!(name, "epochSeconds" | "epochMillis") => {
+            of_local_date_time(moment.utc(), name).map(integer)
+        }
+        Value::DateTime(moment) => {
+            let local = of_local_date_time(moment.local(), name).map(integer);
+            local.or_else(|| of_offset(moment.zone, moment.offset(), name).map(Ok))
+        }
+        Value::Duration(duration) => of_duration(*duration, name).map(integer),
         _ => None,
     }
 }
@@ -76,27 +87,23 @@ fn of_time(time: Time, name: &str) -> Option<Value> {
         .or_else(|| of_offset(Zone::of_offset(time.offset)?, time.offset, name))
 }
 
-fn of_local_date_time(moment: LocalDateTime, name: &str) -> Option<i64> {
+fn of_local_date_time(moment: LocalDateTime, name: &str) -> Option<i128> {
     match name {
-        "epochSeconds" => Some(moment.seconds),
-        "epochMillis" => moment.seconds.checked_mul(1_000)?.checked_add(i64::from(moment.nanosecond) / 1_000_000),
-        _ => of_date(moment.date(), name).or_else(|| of_local_time(moment.time(), name)),
+        "epochSeconds" => Some(moment.seconds.into()),
+        "epochMillis" => Some(i128::from(moment.seconds) * 1_000 + i128::from(moment.nanosecond) / 1_000_000),
+        _ => of_date(moment.date(), name).or_else(|| of_local_time(moment.time(), name)).map(i128::from),
     }
 }
 
-fn of_date_time(moment: DateTime, name: &str) -> Option<Value> {
-    if let "epochSeconds" | "epochMillis" = name {
-        return of_local_date_time(moment.utc(), name).map(Value::Int);
+fn of_duration(x: Duration, name: &str) -> Option<i128> {
+    match name {
+        "milliseconds" => return Some(x.time_nanos().div_euclid(1_000_000)),
+        "microseconds" => return Some(x.time_nanos().div_euclid(1_000)),
+        "nanoseconds" => return Some(x.time_nanos()),
+        _ => {}
     }
-    let local = of_local_date_time(moment.local(), name).map(Value::Int);
-    local.or_else(|| of_offset(moment.zone, moment.offset(), name))
-}
-
-fn of_duration(x: Duration, name: &str) -> Option<i64> {
-    // Values beyond 64 bits are clamped to their ends.
-    let clamped = |x: i128| i64::try_from(x).unwrap_or(if x < 0 { i64::MIN } else { i64::MAX });
     let nanos = i64::from(x.nanosecond);
-    Some(match name {
+    let component = match name {
         "years" => x.months / 12,
         "quarters" => x.months / 3,
         "months" => x.months,
@@ -105,9 +112,6 @@ fn of_duration(x: Duration, name: &str) -> Option<i64> {
         "hours" => x.seconds / 3_600,
         "minutes" => x.seconds / 60,
         "seconds" => x.seconds,
-        "milliseconds" => clamped(x.time_nanos().div_euclid(1_000_000)),
-        "microseconds" => clamped(x.time_nanos().div_euclid(1_000)),
-        "nanoseconds" => clamped(x.time_nanos()),
         "quartersOfYear" => x.months / 3 % 4,
         "monthsOfYear" => x.months % 12,
         "monthsOfQuarter" => x.months % 3,
@@ -118,5 +122,6 @@ fn of_duration(x: Duration, name: &str) -> Option<i64> {
         "microsecondsOfSecond" => nanos / 1_000,
         "nanosecondsOfSecond" => nanos,
         _ => return None,
-    })
+    };
+    Some(component.into())
 }

@@ -59,6 +59,30 @@ fn what_equals_nothing_finds_nothing() {
 }
 
 #[test]
+fn what_asks_for_nothing_of_the_row_runs_once_for_many() {
+    const CONSTANT: &[(&str, &str)] = &[
+        ("MATCH (m:M) RETURN sum(COUNT { MATCH (n:N) WHERE n.k = 7 })", "120"),
+        ("MATCH (m:M) WHERE m.k IN COLLECT { MATCH (n:N) RETURN n.k } RETURN count(*)", "10"),
+        ("MATCH (m:M) WHERE NOT EXISTS { MATCH (n:N) WHERE n.k = -1 } RETURN count(*)", "30"),
+        ("MATCH (m:M) RETURN sum(COUNT { MATCH (n:N) WHERE n.k < 5 RETURN n LIMIT 7 })", "210"),
+        ("MATCH (m:M) WITH EXISTS { MATCH (n:N) WHERE n.k > 48 } AS e RETURN collect(DISTINCT e)", "[true]"),
+    ];
+    let small = graph(10).join(";\n");
+    let store = ReferenceStore::new();
+    for statement in graph(100) {
+        rows_given(&store, &statement);
+    }
+    for (query, expected) in CONSTANT {
+        check(&format!("{small};\n{query}"), &[*expected]);
+        // Once for each batch of ten, not for each of 300 rows.
+        let given = rows_given(&store, query);
+        assert!(given < 200_000, "{given} rows for {query}");
+    }
+    let distinct = "UNWIND range(1, 50) AS i RETURN count(DISTINCT COLLECT { RETURN rand() AS r }) > 40";
+    check(distinct, &["true"]);
+}
+
+#[test]
 fn a_list_of_a_row_is_searched_as_one_written_in_place() {
     let few = "[1, 2.0, 'a', null, [1], 9007199254740993]";
     for list in [

@@ -203,6 +203,10 @@ impl Table for CsvTable {
         self.chunks.next()
     }
 
+    fn takes_types(&self) -> bool {
+        true
+    }
+
     fn read_as(&mut self, column: usize, field_type: &FieldType, why: &str) {
         if self.types[column].1 != Basis::Stated {
             self.types[column] = (field_type.clone(), Basis::Known(why.to_owned()));

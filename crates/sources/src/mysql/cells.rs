@@ -235,6 +235,7 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         is_rounded: is_decimal && digits::are_rounded(digits::declared(&column.declared)),
         is_shown_otherwise: is_decimal || kind == Some(PropertyKind::LocalTime) || is(&["bit"]),
         is_wide: is(&["bigint", "serial"]) && column.declared.contains("unsigned"),
+        holds_any: false,
         // Blanks at the end count for nothing even where capitals do.
         is_loose: kind == Some(PropertyKind::String) && !is(&["enum", "set", "uuid", "json"]),
     }

@@ -91,6 +91,8 @@ pub struct ColumnFacts {
     pub is_loose: bool,
     /// True if its integers may be larger than those of 64 bits with a sign.
     pub is_wide: bool,
+    /// True if values of other types than its own may lie in it.
+    pub holds_any: bool,
 }
 
 /// A column of which nothing is known: compared by the database, which knows.
@@ -105,6 +107,7 @@ static UNKNOWN: ColumnFacts = ColumnFacts {
     is_shown_otherwise: false,
     is_loose: false,
     is_wide: false,
+    holds_any: false,
 };
 
 impl ColumnFacts {

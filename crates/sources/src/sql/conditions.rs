@@ -55,6 +55,7 @@ pub(super) fn condition(
         Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
         Test::StartsWith(prefix) => match facts.kind {
             None | Some(PropertyKind::String) => Some(dialect.starts_with(draft, &column, facts, prefix)),
+            Some(_) if facts.holds_any => None,
             Some(_) => Some("1 = 0".to_owned()),
         },
     }
@@ -144,6 +145,14 @@ pub(super) fn may_equal(value: &Value, facts: &ColumnFacts) -> bool {
 }
 
 fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
+    match fit_type(value, facts) {
+        // Only the type of the column says that no value equals it.
+        Fit::Never if facts.holds_any => Fit::Unknown,
+        fit => fit,
+    }
+}
+
+fn fit_type(value: &Value, facts: &ColumnFacts) -> Fit {
     let Some(kind) = facts.kind else {
         return if facts.sql_type.is_empty() { Fit::Exactly(value.clone()) } else { Fit::Unknown };
     };
@@ -172,8 +181,8 @@ fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
                 Fit::Never
             }
         }
-        // A text with this letter cannot even be passed to PostgreSQL.
-        (PropertyKind::String, Value::String(text)) if text.contains('\0') => Fit::Never,
+        // PostgreSQL, whose columns name their types, cannot even be given a string with this letter.
+        (PropertyKind::String, Value::String(text)) if text.contains('\0') && !facts.sql_type.is_empty() => Fit::Never,
         (PropertyKind::DateTime, Value::DateTime(x)) if x.zone != model::temporal::Zone::UTC => Fit::Unknown,
         (PropertyKind::DateTime, Value::DateTime(x)) if x.nanosecond % 1_000 != 0 => Fit::Unknown,
         (PropertyKind::LocalDateTime, Value::LocalDateTime(x)) if x.nanosecond % 1_000 != 0 => Fit::Unknown,

@@ -133,6 +133,7 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         is_shown_otherwise: is_decimal || !as_stored,
         is_loose: has_collation && is_text,
         is_wide: false,
+        holds_any: true,
     }
 }
 

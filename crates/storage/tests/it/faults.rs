@@ -298,6 +298,32 @@ fn a_full_disk_keeps_nobody_from_deleting() {
 }
 
 #[test]
+fn a_full_disk_keeps_nobody_from_deleting_in_a_store_that_is_opened_anew() {
+    const NODES: usize = 4_000;
+    let disk = FaultyDisk::new(Arc::new(MemoryDisk::new()));
+    let platform = platform(Arc::new(disk.clone()), 29);
+    let open = || NativeStore::open(Path::new(PATH), OpenOptions::create(), platform.clone()).unwrap();
+    let make = |store: &NativeStore, count| {
+        let mut transaction = store.write()?;
+        let nodes = transaction.create_nodes(&NewNodes { count, labels: &[], keys: &[], properties: &[] })?;
+        transaction.commit().map(|()| nodes)
+    };
+    let nodes = make(&open(), NODES).unwrap();
+    // Less than what is kept for deleting; a closed store holds no room.
+    disk.fill_but_for(64 << 10);
+    for chunk in nodes.chunks(500) {
+        let store = open();
+        let mut transaction = store.write().unwrap();
+        transaction.delete_nodes(chunk).unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(make(&store, 1).unwrap_err().code(), ErrorCode::DiskFull);
+    }
+    assert_eq!(open().read().unwrap().statistics().nodes, 0);
+    disk.mend();
+    make(&open(), 1).unwrap();
+}
+
+#[test]
 fn a_store_whose_files_found_no_room_opens_on_the_full_disk() {
     let options =
         OpenOptions { maintenance: Maintenance::Inline, memtable_bytes_max: usize::MAX, ..OpenOptions::create() };

@@ -40,6 +40,8 @@ struct State {
     names: Vec<NameChange>,
     /// Up to where room was taken for files, which is there also on a full disk.
     reserved: BTreeMap<PathBuf, u64>,
+    /// Bytes for which there is room on a full disk.
+    free: u64,
     /// Room cannot be taken beforehand.
     reserves_nothing: bool,
     /// Files that this user may not read, and directories in which it may make none.
@@ -125,6 +127,13 @@ impl FaultyDisk {
     /// From that operation on the disk is full: what needs space fails with `StorageFull`.
     pub fn fill_at(&self, operation: u64) {
         self.state().fault = Some(Fault { at_operation: operation, effect: Effect::Full });
+    }
+
+    /// From the next operation on the disk is full, but for room for that many bytes, in files that are there.
+    pub fn fill_but_for(&self, free: u64) {
+        let mut state = self.state();
+        state.free = free;
+        state.fault = Some(Fault { at_operation: state.operations, effect: Effect::Full });
     }
 
     /// From that operation on the machine is off: everything fails. A write that is cut off may have written a part.
@@ -256,11 +265,24 @@ impl State {
         }
     }
 
+    /// Gives back the room that was taken for a file behind its end.
+    fn give_back(&mut self, path: &Path, length: u64) {
+        if let Some(end) = self.reserved.remove(path)
+            && matches!(self.fault, Some(Fault { effect: Effect::Full, .. }))
+        {
+            self.free += end.saturating_sub(length);
+        }
+    }
+
     /// Counts a write at the end of a file.
     fn step_of_write(&mut self, path: &Path, bytes: usize) -> io::Result<()> {
-        let end = self.files.get(path).map_or(0, |file| file.written) + bytes as u64;
-        let is_reserved = self.reserved.get(path).is_some_and(|reserved| end <= *reserved);
-        self.step(if is_reserved { Needs::Nothing } else { Needs::Space })
+        let written = self.files.get(path).map_or(0, |file| file.written);
+        let reserved = self.reserved.get(path).copied().unwrap_or(0);
+        let growth = (written + bytes as u64).saturating_sub(reserved.max(written));
+        let has_room = growth <= self.free;
+        self.step(if has_room { Needs::Nothing } else { Needs::Space })?;
+        self.free -= if has_room { growth } else { 0 };
+        Ok(())
     }
 
     /// Counts a read, and fails if its time has come.
@@ -430,7 +452,7 @@ impl Disk for FaultyDisk {
         known.synced = known.synced.min(length);
         known.written = length;
         // Cutting a file gives back the room behind its end.
-        state.reserved.remove(path);
+        state.give_back(path, length);
         Ok(Box::new(FaultyFile { disk: self.clone(), inner, path: path.to_owned() }))
     }
 
@@ -439,7 +461,12 @@ impl Disk for FaultyDisk {
         if state.reserves_nothing {
             return Ok(());
         }
-        state.step(Needs::Space)?;
+        let before = state.reserved.get(path).copied().map_or_else(|| self.inner.length(path), Ok)?;
+        let growth = end.saturating_sub(before);
+        match state.step(Needs::Space) {
+            Err(error) if error.kind() == ErrorKind::StorageFull && growth <= state.free => state.free -= growth,
+            outcome => outcome?,
+        }
         state.reserved.insert(path.to_owned(), end);
         Ok(())
     }
@@ -447,7 +474,8 @@ impl Disk for FaultyDisk {
     fn release(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.check_up()?;
-        state.reserved.remove(path);
+        let length = self.inner.length(path).unwrap_or(u64::MAX);
+        state.give_back(path, length);
         Ok(())
     }
 

@@ -252,3 +252,20 @@ fn dates() {
         ),
     ]);
 }
+
+#[test]
+fn components_that_no_integer_holds_are_errors() {
+    let long: Columns<'_> = &[("d", "[duration({seconds: 9223372036854775807})]")];
+    let old: Columns<'_> = &[("d", "[datetime('-999999999-01-01T00:00+18:00')]")];
+    check_all(&[
+        (long, "d.seconds", "[9223372036854775807]"),
+        (&[("d", "[duration({seconds: 9223372036})]")], "d.nanoseconds", "[9223372036000000000]"),
+        (&[("d", "[duration({seconds: -3, milliseconds: 500})]")], "d.milliseconds", "[-2500]"),
+    ]);
+    check_errors(&[
+        (long, "d.milliseconds", ["ARITHMETIC", "d.milliseconds", "'milliseconds' is 9223372036854775807000"]),
+        (long, "d.microseconds", ["ARITHMETIC", "d.microseconds", "no 64-bit integer"]),
+        (long, "d.nanoseconds", ["ARITHMETIC", "d.nanoseconds", "no 64-bit integer"]),
+        (old, "d.epochMillis", ["ARITHMETIC", "d.epochMillis", "no 64-bit integer"]),
+    ]);
+}

@@ -30,6 +30,7 @@ pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, 
         is_rounded,
         is_shown_otherwise: is_decimal,
         is_wide: false,
+        holds_any: false,
         // To the server a month equals thirty days.
         is_loose: oid == oid::INTERVAL || name.is_some_and(|(_, name)| name == "citext"),
     }
