@@ -314,7 +314,7 @@ impl<'m> Charge<'m> {
         self.memory
     }
 
-    /// Ends the charge without giving its bytes back: whoever takes the number releases them.
+    /// Ends the charge without giving its bytes back; the caller releases them later.
     #[must_use]
     pub(crate) fn into_bytes(mut self) -> usize {
         std::mem::take(&mut self.bytes)

@@ -344,7 +344,7 @@ fn a_full_disk_ends_a_build_and_nothing_else() {
     }
 }
 
-/// An index that a log says was made is built anew when the store is opened, which whoever opens it can stop.
+/// An index that a log says was made is built anew when the store is opened; the opening can be stopped.
 #[test]
 fn an_opening_that_is_stopped_leaves_all_as_it_was() {
     // Few enough that the entries stay in the log, and no run is written of them.
