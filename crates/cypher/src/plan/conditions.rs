@@ -1,5 +1,7 @@
 //! Conditions taken apart, put together, and moved to the edges of a path.
 
+use std::sync::Arc;
+
 use model::{Set, Span, Value};
 
 use super::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, QuantifierKind, SlotId};
@@ -47,7 +49,11 @@ fn membership(expression: &Expression) -> Option<Expression> {
             _ => return None,
         };
         let known = *of.get_or_insert(property);
-        if property_of(known)? != property_of(property)? {
+        let is_same = match (property_of_slot(known), id_of_slot(known)) {
+            (None, None) => false,
+            slots => slots == (property_of_slot(property), id_of_slot(property)),
+        };
+        if !is_same {
             return None;
         }
     }
@@ -55,15 +61,22 @@ fn membership(expression: &Expression) -> Option<Expression> {
     Some(at(expression.span, ExpressionKind::Binary { operator: BinaryOperator::In, left: element, right: list }))
 }
 
-/// The slot and the key of a property, or the slot of `id(…)`.
-fn property_of(expression: &Expression) -> Option<(SlotId, Option<&str>)> {
+/// `slot.key`.
+pub(crate) fn property_of_slot(expression: &Expression) -> Option<(SlotId, &Arc<str>)> {
     match &expression.kind {
-        ExpressionKind::Property { object, key, .. } => match object.kind {
-            ExpressionKind::Slot(slot) => Some((slot, Some(key))),
+        ExpressionKind::Property { object, key } => match object.kind {
+            ExpressionKind::Slot(slot) => Some((slot, key)),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// `id(slot)`.
+pub(crate) fn id_of_slot(expression: &Expression) -> Option<SlotId> {
+    match &expression.kind {
         ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("id") => match arguments.as_slice() {
-            [Expression { kind: ExpressionKind::Slot(slot), .. }] => Some((*slot, None)),
+            [Expression { kind: ExpressionKind::Slot(slot), .. }] => Some(*slot),
             _ => None,
         },
         _ => None,

@@ -12,6 +12,7 @@ use model::{Direction, EdgeTypeId, LabelId, Statistics, Value};
 
 use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::catalog::CompileContext;
+use crate::plan::conditions::property_of_slot;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, QuantifierKind, SlotId, SubqueryKind};
 
 /// Sizes that are assumed of a store that is still empty, so that a plan made for it suits the data that comes.
@@ -300,17 +301,6 @@ fn number(expression: &Expression) -> Option<f64> {
     match expression.kind {
         ExpressionKind::Literal(Value::Int(number)) => Some(number as f64),
         ExpressionKind::Literal(Value::Float(number)) => Some(number),
-        _ => None,
-    }
-}
-
-/// `slot.key`.
-pub(super) fn property_of_slot(expression: &Expression) -> Option<(SlotId, &Arc<str>)> {
-    match &expression.kind {
-        ExpressionKind::Property { object, key } => match object.kind {
-            ExpressionKind::Slot(slot) => Some((slot, key)),
-            _ => None,
-        },
         _ => None,
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use model::{Schema, Set, Subject};
 
-use super::cost::{CostModel, property_of_slot};
+use super::cost::CostModel;
 use super::step::{Condition, ConditionKind, Problem};
 use crate::binder::tree::{EdgeLength, GraphEdge};
+use crate::plan::conditions::property_of_slot;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, IndexRange, SlotId};
 
 /// A way to find nodes or edges by an ordered index.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use model::{Map, Set};
 
-use super::cost::{CostModel, property_of_slot};
+use super::cost::CostModel;
 use super::seek::{Seek, SeekTarget, seeks};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
+use crate::plan::conditions::{id_of_slot, property_of_slot};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, LookupValue, SlotId};
 
 /// One step; numbers are those of the graph's nodes and edges, of lookups and conditions.
@@ -311,15 +312,4 @@ fn alternatives(predicate: &Expression) -> Option<(SlotId, Vec<Arc<str>>)> {
         }
     }
     of.map(|slot| (slot, any))
-}
-
-/// `id(slot)`.
-fn id_of_slot(expression: &Expression) -> Option<SlotId> {
-    match &expression.kind {
-        ExpressionKind::Function { name, arguments } if name.eq_ignore_ascii_case("id") => match arguments.as_slice() {
-            [Expression { kind: ExpressionKind::Slot(slot), .. }] => Some(*slot),
-            _ => None,
-        },
-        _ => None,
-    }
 }

@@ -40,13 +40,13 @@ impl<'a> Fixed<'a> {
     /// The values in bytes that start `skipped` bytes behind the first value of the block.
     #[inline(always)]
     pub(super) fn new(header: &BlockHeader, bytes: &'a [u8], skipped: usize) -> Fixed<'a> {
-        let (layout, width) = match header.encoding {
-            Encoding::Float32 => (Layout::Float32, 4),
-            Encoding::Float64 => (Layout::Float64, 8),
-            Encoding::FloatConstant => (Layout::Constant, 0),
-            _ => (Layout::Packed, header.width),
+        let layout = match header.encoding {
+            Encoding::Float32 => Layout::Float32,
+            Encoding::Float64 => Layout::Float64,
+            Encoding::FloatConstant => Layout::Constant,
+            _ => Layout::Packed,
         };
-        Fixed { bytes, skipped, min: header.min, width, layout }
+        Fixed { bytes, skipped, min: header.min, width: header.width, layout }
     }
 
     /// The integer (or date, or time of day) at a place.

@@ -37,7 +37,7 @@ impl Made {
         Made { contents, interrupt: None }
     }
 
-    /// None, for who builds all of them and may be stopped.
+    /// No contents yet; the builds of indexes hear this interrupt.
     pub(crate) fn heard_by(interrupt: &Interrupt) -> Made {
         Made { interrupt: Some(interrupt.clone()), ..Made::default() }
     }
