@@ -10,6 +10,10 @@ use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand,
 use crate::chunk::Chunk;
 use crate::rows::{edge_at, holds_edge};
 
+/// Cost factor of following an edge against its direction where its id is wanted: that takes a search in the run of its
+/// source.
+pub(crate) const ID_AGAINST_DIRECTION_COST: u64 = 8;
+
 /// The ids of labels; `None` if the store has never seen one of them, so that no node carries all.
 pub(crate) fn label_ids(view: &dyn ReadView, labels: &[Arc<str>]) -> Option<Vec<LabelId>> {
     labels.iter().map(|label| view.schema().label(label)).collect()

@@ -1,8 +1,11 @@
 //! `VariableExpand`: for each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
 //!
-//! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`deep`]). Where
-//! only the distinct ends matter, nodes are visited once instead ([`reach`]).
+//! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`spilled`]).
+//! Where the end is bound too, they grow from both sides ([`both_ends`]). Where only the distinct ends matter, nodes are
+//! visited once instead ([`reach`]), or once for each length below the least ([`far`]).
 
+mod both_ends;
+mod far;
 mod reach;
 mod running;
 mod spilled;
@@ -17,8 +20,10 @@ use crate::chunk::Chunk;
 use crate::edge_filter::EdgeFilter;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, keep, misplaced};
 use crate::operators::path_search::Pattern;
-use crate::rows::{gather_columns, node_at};
-use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::rows::{gather_columns, node_at, nodes_in};
+use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
+use both_ends::{Aim, BothEnds, Outcome, Pair};
+use far::{Ends, Far};
 
 pub(crate) struct VariableExpand {
     input: Step,
@@ -34,8 +39,8 @@ pub(crate) struct VariableExpand {
     filter: Option<EdgeFilter>,
     distinct_from: Vec<usize>,
     keep: Vec<usize>,
-    /// True if only the distinct ends matter, and visiting each node once finds them all.
-    visits_once: bool,
+    /// True if only the distinct ends matter.
+    only_ends: bool,
     /// Pattern that finds a way back to the start where the ends are visited once and edges have no direction.
     round: Option<Pattern>,
     /// True if an edge may come twice in one path.
@@ -81,8 +86,8 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         None => None,
     };
     let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
-    let visits_once = !gives_edges && distinct_from.is_empty() && finds_all_by_visiting_once(demand, *min);
-    let round = if visits_once && *min == 1 && *direction == Direction::Both && !repeats {
+    let only_ends = !gives_edges && distinct_from.is_empty() && running.is_none() && !demand.multiplicity;
+    let round = if only_ends && *min == 1 && *direction == Direction::Both && !repeats {
         Some(Pattern::round(lowering, (types, *max), plan_filter, SearchSelector::Shortest(1), &layout)?)
     } else {
         None
@@ -108,7 +113,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         filter,
         distinct_from,
         keep,
-        visits_once,
+        only_ends,
         round,
         repeats: *repeats,
         running,
@@ -116,16 +121,11 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     Ok((Box::new(expand), layout))
 }
 
-/// True if each end can be found by its shortest walk alone.
-fn finds_all_by_visiting_once(demand: &Demand, min: u32) -> bool {
-    // If only the ends matter, it is enough to find each by its shortest walk. A shortest walk to another node comes to
-    // no node twice (else the part between could be left out), so it goes along no edge twice and is a path; with it,
-    // no longer path to that node is of use, for it has at least `min` edges as soon as `min` is at most 1. The same
-    // holds of the shortest way round along directed edges, which comes to no other node twice. Against that, going
-    // along an undirected edge and back is a walk but no path, so there the way round is sought by itself; and with a
-    // `min` of 2 the shortest walk may be too short.
-    !demand.multiplicity && min <= 1
-}
+/// With fewer edges than this there is little to gain from visiting nodes once for each length.
+const FAR_EDGES_MIN: u32 = 3;
+
+/// Pairs of nodes between which paths are looked for together.
+const PAIRS: usize = 128;
 
 /// Paths found: for each the row it belongs to, where it ends, and its edges if they are wanted.
 #[derive(Default)]
@@ -141,6 +141,101 @@ impl VariableExpand {
     /// True if a path of a row may end at a node.
     fn is_end(&self, chunk: &Chunk, row: u32, node: NodeId) -> bool {
         self.bound.is_none_or(|bound| node_at(&chunk.columns[bound], row as usize) == Some(node))
+    }
+
+    /// True if each end can be found by its shortest walk alone.
+    fn visits_once(&self) -> bool {
+        // A shortest walk to another node comes to no node twice (else the part between could be left out), so it goes
+        // along no edge twice and is a path; with it, no longer path to that node is of use, for it has at least `min`
+        // edges as soon as `min` is at most 1. The same holds of the shortest way round along directed edges, which comes
+        // to no other node twice. Against that, going along an undirected edge and back is a walk but no path, so there
+        // the way round is sought by itself; and with a `min` of 2 the shortest walk may be too short.
+        self.only_ends && self.min <= 1
+    }
+
+    /// Gives the paths of the rows of a chunk.
+    fn expand(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+        let (nodes, rows) = nodes_in(&chunk.columns[self.from], "the start of a pattern")?;
+        let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
+        if let Some(bound) = self.bound.filter(|_| self.running.is_none() && BothEnds::suits(runtime.view().view())) {
+            let ends = rows.iter().map(|&row| node_at(&chunk.columns[bound], row as usize));
+            let pairs = rows.iter().zip(nodes.iter()).zip(ends);
+            let pairs = pairs.filter_map(|((&row, &start), end)| Some(Pair { row, start, end: end? }));
+            return self.between(runtime, chunk, pairs.collect(), sink);
+        }
+        if self.visits_once() {
+            return reach::Reach::new(self, runtime, chunk)?.run(rows.into_iter().zip(nodes.iter().copied()), sink);
+        }
+        if !self.only_ends || self.bound.is_some() || self.max < FAR_EDGES_MIN {
+            return walk::Walk::new(self, runtime, chunk, rows, nodes.into_owned(), self.min).run(sink);
+        }
+        for (row, &start) in rows.into_iter().zip(nodes.iter()) {
+            let flow = match Far::new(self, runtime, chunk, row).search(start, sink)? {
+                Ends::Given(Flow::Stop, _) => Flow::Stop,
+                Ends::Given(Flow::Continue, doubts) => self.pairs(runtime, chunk, Aim::Any, &doubts, self.min, sink)?,
+                // Ends may come twice.
+                Ends::TooMany => walk::Walk::new(self, runtime, chunk, vec![row], vec![start], self.min).run(sink)?,
+            };
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Gives the paths between known nodes.
+    fn between(&self, runtime: &Runtime<'_>, chunk: &Chunk, pairs: Vec<Pair>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let aim = match (self.only_ends, self.min <= 1) {
+            (false, _) => Aim::All,
+            (true, false) => Aim::Any,
+            (true, true) => Aim::Nearest,
+        };
+        let is_round = |pair: &Pair| aim == Aim::Nearest && self.round.is_some() && pair.start == pair.end;
+        let (rounds, others): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(is_round);
+        if !rounds.is_empty() {
+            let starts = rounds.iter().map(|pair| (pair.row, pair.start));
+            if reach::Reach::new(self, runtime, chunk)?.run(starts, sink)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        for pairs in others.chunks(PAIRS) {
+            if self.pairs(runtime, chunk, aim, pairs, self.min, sink)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Gives the paths of at least `min` edges between known nodes: from both ends, or one pair by one where these take
+    /// too much memory together, or from the start.
+    fn pairs(
+        &self,
+        runtime: &Runtime<'_>,
+        chunk: &Chunk,
+        aim: Aim,
+        pairs: &[Pair],
+        min: u32,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
+        let (length, left) = match BothEnds::new(self, runtime, chunk, aim, pairs.to_vec()).run(min, sink)? {
+            Outcome::Over(flow) => return Ok(flow),
+            Outcome::Refused(length, left) => (length, left),
+        };
+        for pair in &left {
+            let flow = match aim {
+                _ if pairs.len() > 1 => self.pairs(runtime, chunk, aim, &[*pair], length, sink)?,
+                Aim::Nearest => reach::Reach::new(self, runtime, chunk)?.run([(pair.row, pair.start)], sink)?,
+                _ => {
+                    let mut walk = walk::Walk::new(self, runtime, chunk, vec![pair.row], vec![pair.start], length);
+                    walk.end = Some(pair.end);
+                    walk.run(sink)?
+                }
+            };
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
     }
 
     /// Pushes what was found so far.
@@ -167,12 +262,6 @@ pub(crate) fn edge_list(edges: impl IntoIterator<Item = EdgeValue>) -> Value {
 
 impl Physical for VariableExpand {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        self.input.run(scope, &mut |chunk| {
-            if self.visits_once {
-                reach::Reach::new(self, scope.runtime, &chunk)?.run(sink)
-            } else {
-                walk::Walk::new(self, scope.runtime, &chunk)?.run(sink)
-            }
-        })
+        self.input.run(scope, &mut |chunk| self.expand(scope.runtime, &chunk, sink))
     }
 }

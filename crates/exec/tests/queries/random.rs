@@ -74,6 +74,91 @@ fn trails(edges: &Edges, way: Way, from: u64, max: usize) -> Vec<(Vec<usize>, u6
     all
 }
 
+/// Bounds of path lengths, as they are written.
+const BOUNDS: &[(&str, usize, usize)] = &[
+    ("*0..1", 0, 1),
+    ("*1..4", 1, 4),
+    ("*2..3", 2, 3),
+    ("*2..", 2, 8),
+    ("*3", 3, 3),
+    ("*3..5", 3, 5),
+    ("*0..", 0, 8),
+    ("*", 1, 8),
+];
+
+/// Queries about the ends of paths of all bounds, with what plain enumeration gives for them.
+fn bounded_cases(edges: &Edges, way: Way) -> Vec<(String, Vec<String>)> {
+    let all: Vec<_> =
+        (0..NODES).flat_map(|from| trails(edges, way, from, 8).into_iter().map(move |it| (from, it))).collect();
+    let mut cases = Vec::new();
+    for &(words, min, max) in BOUNDS {
+        let path = way.pattern(words);
+        let of_bounds = |(_, (path, _)): &&(u64, (Vec<usize>, u64))| (min..=max).contains(&path.len());
+        let fits = || all.iter().filter(of_bounds);
+        let pairs: Vec<String> = fits().map(|(from, (_, to))| format!("{from}, {to}")).collect();
+        let mut once = pairs.clone();
+        once.sort();
+        once.dedup();
+        let both = "MATCH (a:N), (b:N) WITH a, b ORDER BY a.id * 7 % 5, b.id ";
+        cases.push((format!("{both}MATCH (a){path}(b) RETURN a.id, b.id"), pairs));
+        cases.push((format!("{both}MATCH (a){path}(b) RETURN DISTINCT a.id, b.id"), once.clone()));
+        cases.push((format!("{both}WHERE EXISTS {{ (a){path}(b) }} RETURN a.id, b.id"), once.clone()));
+        cases.push((format!("MATCH (a){path}(b) RETURN DISTINCT a.id, b.id"), once.clone()));
+        cases.push((
+            format!("{both}CALL (a, b) {{ MATCH (a){path}(b) RETURN 1 AS one LIMIT 1 }} RETURN a.id, b.id"),
+            once,
+        ));
+        let lists = |(from, (path, to)): &(u64, (Vec<usize>, u64))| format!("{from}, {path:?}, {to}");
+        let listed = format!("{both}MATCH (a){}(b)", way.pattern(&format!("r{words}")));
+        cases.push((format!("{listed} RETURN a.id, [x IN r | x.w], b.id"), fits().map(lists).collect()));
+        let without = |(_, (path, _)): &&(u64, (Vec<usize>, u64))| !path.contains(&2);
+        let kept: Vec<String> = fits().filter(without).map(lists).collect();
+        cases.push((format!("{listed} WHERE all(x IN r WHERE x.w <> 2) RETURN a.id, [x IN r | x.w], b.id"), kept));
+        let upper = max.min(4);
+        let steps = |from: u64, path: &[usize]| {
+            let mut at = from;
+            path.iter().all(|&edge| {
+                let before = at;
+                at = way.follow(edges[edge], at).unwrap_or(at);
+                before != 1 || at != 3
+            })
+        };
+        let rising = all.iter().filter(|(from, (path, _))| (min..=upper).contains(&path.len()) && steps(*from, path));
+        let mut rising: Vec<String> = rising.map(|(from, (_, to))| format!("{from}, {to}")).collect();
+        let hop = format!("((x){}(y) WHERE NOT (x.id = 1 AND y.id = 3)){{{min},{upper}}}", way.pattern(""));
+        cases.push((format!("{both}MATCH (a) {hop} (b) RETURN a.id, b.id"), rising.clone()));
+        rising.sort();
+        rising.dedup();
+        cases.push((format!("MATCH (a) {hop} (b) RETURN DISTINCT a.id, b.id"), rising));
+    }
+    cases
+}
+
+#[test]
+fn paths_of_any_bounds_equal_plain_enumeration() {
+    let seed = seed_or(20_261_123);
+    let mut random = SeededRandom::new(seed);
+    let rounds = std::env::var("FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(5);
+    for round in 0..rounds {
+        let mut edges = random_edges(&mut random);
+        edges.truncate(7);
+        let script = create(&edges);
+        for (number, (store, settings)) in variants().into_iter().enumerate() {
+            answer(&store, &script, &Map::default(), settings).expect("the graph can be made");
+            for way in [Way::Out, Way::In, Way::Both] {
+                for (query, mut expected) in bounded_cases(&edges, way) {
+                    let place = format!("seed {seed}, round {round}, variant {number}: {edges:?}: {query}");
+                    let (mut rows, _) = answer(&store, &query, &Map::default(), settings)
+                        .unwrap_or_else(|error| panic!("{place}: {error:?}"));
+                    rows.sort();
+                    expected.sort();
+                    assert_eq!(rows, expected, "{place}");
+                }
+            }
+        }
+    }
+}
+
 /// Queries with what plain enumeration gives for them.
 fn cases(edges: &Edges, way: Way) -> Vec<(String, Vec<String>)> {
     let mut cases = Vec::new();

@@ -14,7 +14,7 @@ use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Map, NodeId, ReadView, Result};
 
 use super::Expand;
-use crate::adjacency::{edge_value, expansion, is_taken};
+use crate::adjacency::{ID_AGAINST_DIRECTION_COST, edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::neighbor_lists::{ListKind, Lists, Numbers};
 use crate::rows::{gather_columns, node_at};
@@ -76,10 +76,6 @@ impl Distinct {
 
 /// A chunk of fewer rows is not worth lists of all nodes.
 const LISTED_ROWS_MIN: usize = 64;
-
-/// Cost factor of following an edge against its direction where its id is wanted: that takes a search in the run of its
-/// source.
-const ID_AGAINST_DIRECTION_COST: u64 = 8;
 
 /// The cost of expanding each node of a side.
 fn costs(view: &dyn ReadView, side: &Distinct, expand: &model::Expand) -> Result<Vec<u64>> {

@@ -11,7 +11,6 @@ use crate::chunk::Chunk;
 use crate::edge_filter::EdgeFilter;
 use crate::memory::Charge;
 use crate::operators::path_search::{self, Pattern, Place};
-use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 use crate::spill::{NodeSet, Records};
 
@@ -20,7 +19,6 @@ pub(super) struct Reach<'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
-    starts: Vec<(u32, NodeId)>,
     found: Found,
     batch: EdgeBatch,
     visited: NodeSet<'r>,
@@ -33,20 +31,18 @@ pub(super) struct Reach<'w, 'r> {
 
 impl<'w, 'r> Reach<'w, 'r> {
     pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Reach<'w, 'r>> {
-        let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
-        let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
-        let starts = rows.into_iter().zip(nodes.iter().copied()).collect();
         let guard = runtime.view();
         let ids = if expand.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
         let expansion = expansion(guard.view(), expand.direction, &expand.types, ids);
         let charge = runtime.charge("VariableExpand");
         let visited = NodeSet::new(charge.another(), guard.view());
         let (found, batch, new) = (Found::default(), EdgeBatch::default(), Vec::new());
-        Ok(Reach { expand, runtime, chunk, starts, found, batch, visited, new, expansion, charge })
+        Ok(Reach { expand, runtime, chunk, found, batch, visited, new, expansion, charge })
     }
 
-    pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
-        for (row, start) in std::mem::take(&mut self.starts) {
+    /// Gives the ends of rows with these starts.
+    pub(super) fn run(mut self, starts: impl IntoIterator<Item = (u32, NodeId)>, sink: &mut Sink<'_>) -> Result<Flow> {
+        for (row, start) in starts {
             if self.search(row, start, sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }

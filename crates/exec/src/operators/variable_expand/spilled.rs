@@ -68,6 +68,8 @@ pub(super) struct SpilledWalk<'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
+    min: u32,
+    end: Option<NodeId>,
     found: Found,
     steps: Records<'r, Step>,
     levels: Vec<Span>,
@@ -82,7 +84,7 @@ pub(super) struct SpilledWalk<'w, 'r> {
 impl<'w, 'r> SpilledWalk<'w, 'r> {
     /// Takes over the levels grown in memory, and the paths found that were not passed on.
     pub(super) fn new(walk: Walk<'w, 'r>) -> Result<SpilledWalk<'w, 'r>> {
-        let Walk { expand, runtime, chunk, levels: known, found, mut charge, is_running, .. } = walk;
+        let Walk { expand, runtime, chunk, min, end, levels: known, found, mut charge, is_running, .. } = walk;
         let mut steps = Records::new(charge.another());
         let mut levels: Vec<Span> = Vec::with_capacity(known.len());
         for level in known {
@@ -98,7 +100,7 @@ impl<'w, 'r> SpilledWalk<'w, 'r> {
         }
         charge.count(0);
         let (path, initial, is_running) = (Vec::new(), None, is_running.get());
-        Ok(SpilledWalk { expand, runtime, chunk, found, steps, levels, path, initial, is_running, charge })
+        Ok(SpilledWalk { expand, runtime, chunk, min, end, found, steps, levels, path, initial, is_running, charge })
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -158,14 +160,14 @@ impl<'w, 'r> SpilledWalk<'w, 'r> {
     /// Takes those paths of the topmost level that are long enough and end in the right place.
     fn find(&mut self, sink: &mut Sink<'_>) -> Result<Flow> {
         let length = self.levels.len() - 1;
-        if (length as u64) < u64::from(self.expand.min) {
+        if (length as u64) < u64::from(self.min) {
             return Ok(Flow::Continue);
         }
         let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
         let Span { start, end, .. } = self.levels[length];
         for place in start..end {
             let step = self.steps.get(place)?;
-            if !self.expand.is_end(self.chunk, step.row, step.node) {
+            if !self.end.map_or_else(|| self.expand.is_end(self.chunk, step.row, step.node), |end| end == step.node) {
                 continue;
             }
             self.found.rows.push(step.row);

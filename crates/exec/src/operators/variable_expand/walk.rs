@@ -2,7 +2,7 @@
 //!
 //! A part of the topmost level is expanded at a time, so that memory holds a few batches for each level and not all
 //! paths at once. A path is its last edge and the place of its beginning in the level below. Where these do not fit into
-//! memory, [`super::deep`] goes on.
+//! memory, [`super::spilled`] goes on.
 
 use std::cell::Cell;
 
@@ -14,7 +14,6 @@ use super::{Found, VariableExpand, edge_list};
 use crate::adjacency::{edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
-use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Sink};
 use crate::size::heap_bytes;
 use crate::visited::{fits, is_batch_full};
@@ -30,6 +29,10 @@ pub(super) struct Walk<'w, 'r> {
     pub(super) expand: &'w VariableExpand,
     pub(super) runtime: &'w Runtime<'r>,
     pub(super) chunk: &'w Chunk,
+    /// Fewest edges of a path that is wanted.
+    pub(super) min: u32,
+    /// The end of all paths that are wanted, where it is not that of their row.
+    pub(super) end: Option<NodeId>,
     pub(super) levels: Vec<Level>,
     pub(super) found: Found,
     pub(super) charge: Charge<'r>,
@@ -79,19 +82,26 @@ impl Level {
 }
 
 impl<'w, 'r> Walk<'w, 'r> {
-    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Walk<'w, 'r>> {
-        let (nodes, rows) = nodes_in(&chunk.columns[expand.from], "the start of a pattern")?;
-        let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
-        let mut bottom = Level { rows, nodes: nodes.into_owned(), ..Level::default() };
+    /// Paths of at least `min` edges of rows that start at these nodes.
+    pub(super) fn new(
+        expand: &'w VariableExpand,
+        runtime: &'w Runtime<'r>,
+        chunk: &'w Chunk,
+        rows: Vec<u32>,
+        nodes: Vec<NodeId>,
+        min: u32,
+    ) -> Walk<'w, 'r> {
+        let mut bottom = Level { rows, nodes, ..Level::default() };
         let values = expand.running.as_ref().and_then(|running| running.start(runtime, chunk, &bottom.rows));
         let is_running = Cell::new(values.is_some());
         bottom.values = values.unwrap_or_default();
         let charge = runtime.charge("VariableExpand");
-        Ok(Walk { expand, runtime, chunk, levels: vec![bottom], found: Found::default(), charge, held: 0, is_running })
+        let (levels, found) = (vec![bottom], Found::default());
+        Walk { expand, runtime, chunk, min, end: None, levels, found, charge, held: 0, is_running }
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
-        if self.expand.min == 0 {
+        if self.min == 0 {
             self.find(0..self.levels[0].nodes.len());
             if self.flush(sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -126,13 +136,13 @@ impl<'w, 'r> Walk<'w, 'r> {
     /// Takes those paths of the topmost level that are long enough and end in the right place.
     fn find(&mut self, paths: std::ops::Range<usize>) {
         let length = self.levels.len() as u64 - 1;
-        if length < u64::from(self.expand.min) {
+        if length < u64::from(self.min) {
             return;
         }
         for path in paths {
             let level = &self.levels[self.levels.len() - 1];
             let (row, node) = (level.rows[path], level.nodes[path]);
-            if self.expand.is_end(self.chunk, row, node) {
+            if self.end.map_or_else(|| self.expand.is_end(self.chunk, row, node), |end| end == node) {
                 self.found.rows.push(row);
                 self.found.ends.push(node);
                 if self.expand.gives_edges {
