@@ -1,12 +1,16 @@
 //! A subplan that runs for the rows of a chunk: for all of them at once where that gives the same, else row by row.
 
-use cypher::plan::{Operator, SlotId};
+use cypher::plan::{Operator, PlanMode, SlotId};
 use model::Result;
 
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowering, column_of, is_row_local, keeps_row_order};
-use crate::rows::int_at;
+use crate::rows::{RowBuffer, gather_columns, int_at};
 use crate::runtime::{Flow, Runtime, Scope, Step};
+use crate::size::chunk_bytes;
+
+/// Divisor of the query's memory limit: the share that the rows of a subplan may take that are the same for all outer rows.
+const KEPT_SHARE: usize = 4;
 
 /// A subplan and how to run it.
 pub(crate) struct Nested {
@@ -46,6 +50,24 @@ impl Nested {
 
     /// Runs it for the rows of a chunk.
     pub(crate) fn run(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut NestedSink<'_>) -> Result<Flow> {
+        if self.is_constant && chunk.rows > 1 && runtime.prepared.mode == PlanMode::Read {
+            let mut charge = runtime.charge("Apply");
+            let (mut kept, most) = (RowBuffer::default(), charge.memory().limit() / KEPT_SHARE);
+            let flow = self.run_each(runtime, &chunk.slice(0, 1), &mut |inner, _| {
+                let bytes = charge.bytes() + chunk_bytes(inner);
+                kept.push(inner.clone());
+                let is_kept = bytes <= most && charge.try_hold(bytes).is_ok();
+                Ok(if is_kept { Flow::Continue } else { Flow::Stop })
+            })?;
+            if flow == Flow::Continue {
+                return repeat(runtime, chunk.rows, &kept.finish(0), sink);
+            }
+        }
+        self.run_each(runtime, chunk, sink)
+    }
+
+    /// Runs it for each row of a chunk.
+    fn run_each(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut NestedSink<'_>) -> Result<Flow> {
         if let Some(row) = self.row {
             let mut rows = Vec::new();
             return self.step.run(Scope { runtime, argument: chunk }, &mut |inner| {
@@ -97,6 +119,24 @@ impl Nested {
             })?;
         }
         Ok(found)
+    }
+}
+
+/// Shows the rows of a subplan for each of `outer` rows.
+fn repeat(runtime: &Runtime<'_>, outer: usize, inner: &Chunk, sink: &mut NestedSink<'_>) -> Result<Flow> {
+    let batch_rows = runtime.environment.settings.batch_rows.max(1);
+    let columns: Vec<usize> = (0..inner.columns.len()).collect();
+    let mut pairs = (0..outer as u32).flat_map(|row| (0..inner.rows as u32).map(move |of| (row, of)));
+    loop {
+        runtime.environment.interrupt.check()?;
+        let (rows, places): (Vec<u32>, Vec<u32>) = pairs.by_ref().take(batch_rows).unzip();
+        if rows.is_empty() {
+            return Ok(Flow::Continue);
+        }
+        let columns = gather_columns(inner, &columns, &places);
+        if sink(&Chunk { rows: rows.len(), columns }, &rows)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
     }
 }
 

@@ -77,6 +77,20 @@ pub enum CountedRule {
         /// The other, among the branches of that node.
         far: usize,
     },
+    /// The edge of branch `near` is not that of branch `far` of the node that branch `over` leads to. None of these
+    /// three branches is chained.
+    EdgesAcross {
+        /// The one branch.
+        near: usize,
+        /// The branch that leads to the node of the other.
+        over: usize,
+        /// The other, among the branches of that node.
+        far: usize,
+        /// True if the edges of `near` and `over` must differ too.
+        near_over: bool,
+        /// True if those of `over` and `far` must.
+        over_far: bool,
+    },
 }
 
 /// Value made of the number of matches of a nested tree.

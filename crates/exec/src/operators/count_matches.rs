@@ -9,6 +9,7 @@
 //! always or never ([`labelled`]). Memory: 8 bytes for each node id and inner node of the tree, 16 where a branch must not
 //! lead back; where that is refused, little is remembered and more worked out anew ([`low_memory`]).
 
+mod edges_across;
 mod evaluation;
 mod groups;
 mod labelled;

@@ -65,6 +65,13 @@ fn what_asks_for_nothing_of_the_row_runs_once_for_many() {
         ("MATCH (m:M) WHERE m.k IN COLLECT { MATCH (n:N) RETURN n.k } RETURN count(*)", "10"),
         ("MATCH (m:M) WHERE NOT EXISTS { MATCH (n:N) WHERE n.k = -1 } RETURN count(*)", "30"),
         ("MATCH (m:M) RETURN sum(COUNT { MATCH (n:N) WHERE n.k < 5 RETURN n LIMIT 7 })", "210"),
+        ("MATCH (m:M) OPTIONAL MATCH (n:N) WHERE n.k = 7 RETURN count(n), count(*), sum(n.id)", "120, 120, 9840"),
+        ("MATCH (m:M) OPTIONAL MATCH (n:N) WHERE n.k = -1 RETURN count(n), count(*)", "0, 30"),
+        (
+            "MATCH (m:M) WITH m ORDER BY m.id DESC OPTIONAL MATCH (n:N) WHERE n.k = 7 AND n.id < 9 RETURN collect(m.id)[..3]",
+            "[29, 28, 27]",
+        ),
+        ("MATCH (m:M) CALL () { MATCH (n:N) WHERE n.k = 7 RETURN n LIMIT 1 } RETURN count(n), count(*)", "30, 30"),
         ("MATCH (m:M) WITH EXISTS { MATCH (n:N) WHERE n.k > 48 } AS e RETURN collect(DISTINCT e)", "[true]"),
     ];
     let small = graph(10).join(";\n");

@@ -37,6 +37,9 @@ impl Writer<'_> {
 
     /// A tree, edge by edge, each from a node that is there; and now and then two in one path.
     fn tree(&mut self) -> String {
+        if self.random.chance(30) {
+            return self.row();
+        }
         let label = self.label();
         let mut parts = vec![format!("(n0{label})")];
         self.nodes = 1;
@@ -46,6 +49,26 @@ impl Writer<'_> {
             self.nodes += 1;
         }
         parts.join(", ")
+    }
+
+    /// Three edges in a row, mostly of the same type and direction, and perhaps more from their nodes.
+    fn row(&mut self) -> String {
+        let same = self.edge();
+        let label = self.label();
+        let mut text = format!("(n0{label})");
+        for at in 1..=3 {
+            let edge = if self.random.chance(70) { same.clone() } else { self.edge() };
+            let clause = if self.random.chance(5) { format!(" MATCH (n{})", at - 1) } else { String::new() };
+            let label = self.label();
+            text.push_str(&format!("{clause}{edge}(n{at}{label})"));
+        }
+        self.nodes = 4;
+        if self.random.chance(30) {
+            let (from, edge) = (self.node(), self.edge());
+            text.push_str(&format!(", ({from}){edge}(n4)"));
+            self.nodes = 5;
+        }
+        text
     }
 
     fn node(&mut self) -> String {
@@ -146,10 +169,57 @@ fn counted_patterns() {
         ("MATCH (x)-[:E]->(y)-[:E]->(z) RETURN x.id, count(*)", &["1, 6", "2, 3"]),
         ("MATCH (x:N) OPTIONAL MATCH (x)-[:E]->(y:N)-[:E]->(z) RETURN count(*)", &["11"]),
         ("MATCH (x)-[:F]->(y)-[:G]->(z) RETURN count(*)", &["0"]),
+        ("MATCH (x)-[:E]->()-[:E]->()-[:E]->(y) RETURN count(*)", &["12"]),
+        ("MATCH (x)-[:E]->()-[:E]->()-[:E]->(y:M) RETURN count(*)", &["4"]),
     ];
     for (query, expected) in cases {
         check(&format!("{KNOTS}{query}"), expected);
     }
+}
+
+#[test]
+fn three_edges_in_a_row_are_not_walked() {
+    let mut statements = vec!["UNWIND range(0, 99) AS i CREATE (:N {id: i})".to_string()];
+    let square = "UNWIND range(1, 20) AS i MATCH (b:N) WHERE b.id = (a.id * 7 + i * i) % 100 CREATE (a)-[:E]->(b)";
+    statements.push(format!("MATCH (a:N) {square}"));
+    let bench = Bench::new(&statements);
+    let count = |query: &str| {
+        let settings = RunSettings { profile: true, ..RunSettings::default() };
+        let (rows, plan) = bench.run(query, &OptimizerConfig::default(), settings).expect("it is counted");
+        assert!(plan.contains("CountMatches") && !plan.contains("Expand"), "{query}\n{plan}");
+        rows[0].parse::<u64>().expect("a count is a number")
+    };
+    let out: Vec<Vec<(usize, usize)>> =
+        (0..100).map(|a| (1..=20).map(|i| (a * 20 + i - 1, (a * 7 + i * i) % 100)).collect()).collect();
+    let mut trails = 0;
+    for (first, middle) in out.iter().flatten() {
+        for (second, node) in &out[*middle] {
+            let is_new = |(third, _): &&(usize, usize)| third != first && third != second;
+            trails += if first == second { 0 } else { out[*node].iter().filter(is_new).count() as u64 };
+        }
+    }
+    assert!(trails < 100 * 20 * 20 * 20);
+    assert_eq!(count("MATCH (a:N)-[:E]->()-[:E]->()-[:E]->(d) RETURN count(*)"), trails);
+    // Edges of several patterns may be the same.
+    let walks = "MATCH (a)-[:E]->(b) MATCH (b)-[:E]->(c) MATCH (c)-[:E]->(d) RETURN count(*)";
+    assert_eq!(count(walks), 100 * 20 * 20 * 20);
+}
+
+#[test]
+fn a_tree_hangs_from_few_nodes() {
+    let statements = [
+        "UNWIND range(0, 499) AS i CREATE (:N {id: i})",
+        "MATCH (a:N) WHERE a.id < 5 SET a:Few",
+        "MATCH (a:N) UNWIND [1, 3, 4, 7] AS i MATCH (b:N) WHERE b.id = (a.id + i * i) % 500 CREATE (a)-[:R]->(b)",
+    ];
+    let bench = Bench::new(&statements.map(str::to_string));
+    let query = "MATCH (a:Few)-[:R]-(b)-[:R]->(c) RETURN count(*)";
+    let run = |config| bench.run(query, &config, RunSettings::default()).expect("it is counted");
+    let (rows, plan) = run(OptimizerConfig::default());
+    assert_eq!(rows, run(OptimizerConfig::none()).0);
+    assert!(plan.contains("NodeScan") && plan.contains(":Few") && plan.contains("CountMatches"), "{plan}");
+    let scan = plan.lines().find(|line| line.contains("NodeScan")).unwrap_or_default();
+    assert!(scan.contains("Few"), "{plan}");
 }
 
 #[test]

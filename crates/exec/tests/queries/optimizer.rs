@@ -213,7 +213,7 @@ impl Writer<'_> {
             if self.random.chance(15) { format!(" {{since: {}}}", self.random.below(4)) } else { String::new() };
         let (left, right) = [("-", "->"), ("<-", "-"), ("-", "-")][self.random.index(3)];
         if self.random.chance(20) {
-            let length = ["*1..2", "*0..1", "*2", "*..2"][self.random.index(4)];
+            let length = ["*1..2", "*0..1", "*2", "*..2", "*2..3", "*3"][self.random.index(6)];
             let name = self.name("l");
             self.lists.push(name.clone());
             return format!("{left}[{name}{types}{length}{properties}]{right}");

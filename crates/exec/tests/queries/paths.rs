@@ -148,3 +148,42 @@ fn a_shortest_way_round() {
         &["[3, 4]", "[4, 3]"],
     );
 }
+
+/// 30 nodes `N` with edges to all others, from one of which a chain of three leads to the node `Z`: so many paths that no
+/// test walks them all.
+const DENSE: &str = "UNWIND range(0, 29) AS i CREATE (:N {id: i});\n\
+    MATCH (a:N), (b:N) WHERE a.id <> b.id CREATE (a)-[:E]->(b);\n\
+    MATCH (a:N {id: 5}) CREATE (a)-[:E]->(:Y)-[:E]->(:Y)-[:E]->(:Z);\n";
+
+#[test]
+fn paths_between_known_nodes_grow_from_both_ends() {
+    let store = testing::ReferenceStore::new();
+    let run = |query: &str| {
+        let settings = exec::RunSettings::default();
+        let memory = exec::QueryMemory::unlimited();
+        let mut rows = Vec::new();
+        for statement in query.split(";\n") {
+            let answer = super::run_with(&store, statement, &model::Map::default(), settings, &memory);
+            rows = answer.unwrap_or_else(|error| panic!("{}\n{statement}", error.render(statement))).0;
+        }
+        rows
+    };
+    run(DENSE.trim_end_matches(";\n"));
+    let ends = "MATCH (a:N {id: 0}), (z:Z)";
+    let cases: &[(&str, &str)] = &[
+        // One node before that with id 5.
+        ("MATCH p = (a)-[:E*5]->(z) RETURN count(p), min(length(p))", "28, 5"),
+        ("MATCH p = (a)-[:E*2..6]->(z) RETURN count(p), min(length(p))", "841, 4"),
+        ("MATCH p = (z)<-[:E*5..6]-(a) RETURN count(p), min(length(p))", "840, 5"),
+        ("MATCH p = (a)-[:E*..9]->(z) RETURN length(p) LIMIT 1", "4"),
+        ("WHERE EXISTS { (a)-[:E*6..9]->(z) } RETURN 1", "1"),
+        ("WHERE NOT EXISTS { (z)-[:E*0..20]->(a) } RETURN 1", "1"),
+        ("WHERE NOT EXISTS { (z)-[:E*3..20]->(a) } RETURN 1", "1"),
+        ("MATCH (a)-[:E*2..6]->(b) RETURN count(DISTINCT b)", "33"),
+        ("MATCH (a)-[:E*7]->(b) RETURN count(DISTINCT b)", "33"),
+        ("MATCH (a)-[:E*4..20]-(b) RETURN count(DISTINCT b)", "33"),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(run(&format!("{ends} {query}")), [*expected], "{query}");
+    }
+}

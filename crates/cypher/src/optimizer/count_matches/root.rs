@@ -28,8 +28,9 @@ pub(super) fn candidates(
     }
     let rows = |slot: SlotId| pattern.nodes.get(&slot).map_or(0.0, |node| labelled(&node.labels, context));
     let edges = |edge: &PatternEdge| edge_count(&edge.types, context);
-    let mut roots: Vec<(f64, SlotId)> =
-        pattern.nodes.keys().map(|&slot| (Oriented::of(pattern, slot).cost(&rows, &edges), slot)).collect();
+    let nodes = context.statistics.nodes as f64;
+    let cost = |slot| Oriented::of(pattern, slot).cost(nodes, &rows, &edges);
+    let mut roots: Vec<(f64, SlotId)> = pattern.nodes.keys().map(|&slot| (cost(slot), slot)).collect();
     roots.sort_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| (*x != start).cmp(&(*y != start))).then(x.cmp(y)));
     Some(roots.into_iter().map(|(_, slot)| slot).collect())
 }

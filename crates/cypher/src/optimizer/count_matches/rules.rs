@@ -39,8 +39,26 @@ struct Place {
 /// A rule between children of a place.
 enum Rule {
     Different(usize, usize, Difference),
-    Apart { near: usize, over: usize, direction: Direction, types: Vec<Arc<str>>, different: bool },
-    Across { near: usize, over: usize, far: usize },
+    Apart {
+        near: usize,
+        over: usize,
+        direction: Direction,
+        types: Vec<Arc<str>>,
+        different: bool,
+    },
+    Across {
+        near: usize,
+        over: usize,
+        far: usize,
+    },
+    /// `far` stands below `over`. The flags say of the other pairs that their edges differ too.
+    EdgesAcross {
+        near: usize,
+        over: usize,
+        far: usize,
+        near_over: bool,
+        over_far: bool,
+    },
 }
 
 impl Rule {
@@ -48,7 +66,9 @@ impl Rule {
     fn pair(&self) -> [usize; 2] {
         match self {
             Rule::Different(a, b, _) => [*a, *b],
-            Rule::Apart { near, over, .. } | Rule::Across { near, over, .. } => [*near, *over],
+            Rule::Apart { near, over, .. } | Rule::Across { near, over, .. } | Rule::EdgesAcross { near, over, .. } => {
+                [*near, *over]
+            }
         }
     }
 }
@@ -100,13 +120,20 @@ impl<'p> Oriented<'p> {
         Ok(self.node(0))
     }
 
-    /// Cost of following each edge from its parent's side, summed over all edges; used to choose a root.
-    pub(super) fn cost(&self, rows: &dyn Fn(SlotId) -> f64, edges: &dyn Fn(&PatternEdge) -> f64) -> f64 {
-        let mut cost = DEGREE_COST * rows(self.places[0].slot);
+    /// Cost of following each edge from its parent's side, summed over all edges; used to choose a root. From few nodes
+    /// few edges are followed, and each leads to one node at most.
+    pub(super) fn cost(&self, nodes: f64, rows: &dyn Fn(SlotId) -> f64, edges: &dyn Fn(&PatternEdge) -> f64) -> f64 {
+        let mut reached = vec![rows(self.places[0].slot)];
+        let mut cost = DEGREE_COST * reached[0];
         for place in &self.places[1..] {
-            let (Some((edge, _)), Some(parent)) = (place.edge, place.parent) else { continue };
-            let from = rows(self.places[parent].slot);
-            cost += DEGREE_COST * from + self.share_followed(place) * edges(&self.pattern.edges[edge]);
+            let (Some((edge, direction)), Some(parent)) = (place.edge, place.parent) else { continue };
+            let (edge, from) = (&self.pattern.edges[edge], reached[parent]);
+            let all = edges(edge) * if direction == Direction::Both { 2.0 } else { 1.0 };
+            // Between the average of all nodes, and what it is if all edges are at nodes with these labels.
+            let of_node = all / (nodes * rows(self.places[parent].slot)).sqrt().max(1.0);
+            let followed = all.min(from * of_node);
+            reached.push(followed.min(rows(place.slot)));
+            cost += DEGREE_COST * from + self.share_followed(place) * followed;
         }
         cost
     }
@@ -207,7 +234,9 @@ impl<'p> Oriented<'p> {
             Constraint::Edges(a, b) => {
                 let slots = || vec![self.pattern.edges[*a].right, self.pattern.edges[*b].right];
                 let (Some(a), Some(b)) = (self.end_of(*a), self.end_of(*b)) else { return Err(slots()) };
-                let done = self.place_between(a, b, Difference::Edges);
+                let done = self.place_between(a, b, Difference::Edges)
+                    || self.place_edges_across(a, b)
+                    || self.place_edges_across(b, a);
                 if done { Ok(()) } else { Err(vec![self.places[a].slot, self.places[b].slot]) }
             }
             Constraint::Nodes(x, y) => {
@@ -277,10 +306,44 @@ impl<'p> Oriented<'p> {
         true
     }
 
+    /// The first and the last of three edges in a row differ, of which the middle one leads from the tree's upper node to
+    /// its lower.
+    fn place_edges_across(&mut self, near: usize, far: usize) -> bool {
+        let Some(over) = self.places[far].parent else { return false };
+        let Some(upper) = self.shared_parent(near, over) else { return false };
+        self.places[upper].rules.push(Rule::EdgesAcross { near, over, far, near_over: false, over_far: false });
+        true
+    }
+
+    /// Makes one rule of all that is asked of three edges in a row.
+    fn merge_edges_across(&mut self, at: usize) {
+        let rules = std::mem::take(&mut self.places[at].rules);
+        let (mut across, mut others): (Vec<Rule>, Vec<Rule>) =
+            rules.into_iter().partition(|rule| matches!(rule, Rule::EdgesAcross { .. }));
+        for rule in &mut across {
+            let Rule::EdgesAcross { near, over, far, near_over, over_far } = rule else { continue };
+            let pair = [*near, *over];
+            others.retain(|other| {
+                let same =
+                    matches!(other, Rule::Different(a, b, Difference::Edges) if pair.contains(a) && pair.contains(b));
+                *near_over |= same;
+                !same
+            });
+            let chained = &mut self.places[*over].chained;
+            if *chained == Some((*far, Difference::Edges)) {
+                *over_far = true;
+                *chained = None;
+            }
+        }
+        others.extend(across);
+        self.places[at].rules = others;
+    }
+
     /// Brings rules about the same branches together, and sees that they are such as can be counted.
     fn check(&mut self) -> Result<(), MustKeep> {
         for at in 0..self.places.len() {
             self.merge_apart(at);
+            self.merge_edges_across(at);
             let refused = |tree: &Oriented<'_>, place: usize| Err(vec![tree.places[place].slot]);
             for (number, rule) in self.places[at].rules.iter().enumerate() {
                 let [a, b] = rule.pair();
@@ -302,6 +365,12 @@ impl<'p> Oriented<'p> {
                         let place = &self.places[*over];
                         let is_ruled = place.rules.iter().any(|rule| rule.pair().contains(far));
                         if is_ruled || place.chained.is_some() || self.places[*far].chained.is_some() {
+                            return refused(self, a);
+                        }
+                    }
+                    Rule::EdgesAcross { near, over, far, .. } if is_lone => {
+                        let is_ruled = self.places[*over].rules.iter().any(|rule| rule.pair().contains(far));
+                        if is_ruled || [near, over, far].iter().any(|place| self.places[**place].chained.is_some()) {
                             return refused(self, a);
                         }
                     }
@@ -382,6 +451,13 @@ impl<'p> Oriented<'p> {
                 let far = self.places[*over].children.iter().position(|it| it == far).unwrap_or_default();
                 CountedRule::DifferentAcross { near: number(*near), over: number(*over), far }
             }
+            Rule::EdgesAcross { near, over, far, near_over, over_far } => CountedRule::EdgesAcross {
+                near: number(*near),
+                over: number(*over),
+                far: self.places[*over].children.iter().position(|it| it == far).unwrap_or_default(),
+                near_over: *near_over,
+                over_far: *over_far,
+            },
         };
         node.rules = place.rules.iter().map(rule).collect();
         node

@@ -9,10 +9,10 @@ use model::procedure::GraphAccess;
 use model::store::EdgeIds;
 use model::{Bitmap, Column, ColumnData, Direction, EdgeBatch, EdgeTypeId, Map, NodeBatch, NodeId, NodeScan, Result};
 
-use super::groups;
 use super::lists::Edges;
 use super::tables::{Message, Tables, Whole};
 use super::tree::{Branch, Group, Node};
+use super::{edges_across, groups};
 use crate::adjacency::expansion;
 use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
@@ -141,6 +141,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             Group::Different(different) => groups::different(self, node, different, &live.nodes)?,
             Group::Apart { .. } => groups::apart(self, node, group, &live.nodes)?,
             Group::Across { near, over, far } => groups::across(self, node, (*near, *over, *far), &live.nodes)?,
+            Group::EdgesAcross(rule) => edges_across::count(self, node, rule, &live.nodes)?,
         };
         live.multiply(&factors);
         Ok(())
@@ -271,7 +272,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     /// The messages of the nodes that were asked for.
-    fn messages(&self, known: &Known, nodes: &[NodeId]) -> impl Iterator<Item = Message> {
+    pub(super) fn messages(&self, known: &Known, nodes: &[NodeId]) -> impl Iterator<Item = Message> {
         nodes.iter().enumerate().map(move |(at, &node)| self.get(known, at, node))
     }
 
@@ -468,7 +469,7 @@ pub(super) fn for_each_part<T: Send>(
 }
 
 /// The check whether the second edge of a walk can be the first again.
-struct SameEdge {
+pub(super) struct SameEdge {
     direction: Direction,
     again: Direction,
     /// The types of the second; `None` for any.
@@ -478,7 +479,8 @@ struct SameEdge {
 }
 
 impl SameEdge {
-    fn of(runtime: &Runtime<'_>, branch: &Branch, again: &Branch) -> SameEdge {
+    /// For an edge of `again` that is followed from the node which one of `branch` leads to.
+    pub(super) fn of(runtime: &Runtime<'_>, branch: &Branch, again: &Branch) -> SameEdge {
         let view = runtime.view();
         let expand = expansion(view.view(), again.direction, &again.types, EdgeIds::Omit);
         let never = expand.is_none();
@@ -486,7 +488,14 @@ impl SameEdge {
         SameEdge { direction: branch.direction, again: again.direction, types, never }
     }
 
-    fn can_be(&self, edges: &Edges, edge: usize, is_loop: bool) -> bool {
+    /// The same for both being followed from one node.
+    pub(super) fn from_start(runtime: &Runtime<'_>, branch: &Branch, other: &Branch) -> SameEdge {
+        let same = SameEdge::of(runtime, branch, other);
+        SameEdge { again: same.again.reverse(), ..same }
+    }
+
+    /// True if an edge of the branch can be one of the other; `is_loop` if it leads to the node it comes from.
+    pub(super) fn can_be(&self, edges: &Edges, edge: usize, is_loop: bool) -> bool {
         if self.never || self.types.as_ref().is_some_and(|types| !types.contains(&edges.types[edge])) {
             return false;
         }

@@ -32,7 +32,7 @@ const MARKED_IDS_MAX: u64 = 1 << 28;
 
 impl Marks {
     /// Takes room for the ids of these nodes, of which some will be marked, if it is granted. No mark may be set.
-    fn prepare(&mut self, nodes: &[NodeId], charge: &mut Charge<'_>) {
+    pub(super) fn prepare(&mut self, nodes: &[NodeId], charge: &mut Charge<'_>) {
         let bounds = (nodes.iter().map(|node| node.0).min(), nodes.iter().map(|node| node.0).max());
         let (Some(first), Some(last)) = bounds else { return };
         self.first = first;
@@ -49,7 +49,7 @@ impl Marks {
     }
 
     #[inline]
-    fn add(&mut self, node: NodeId, number: u64) {
+    pub(super) fn add(&mut self, node: NodeId, number: u64) {
         let place = self.place(node);
         match self.by_id.get_mut(place) {
             Some(mark) => *mark = mark.saturating_add(number),
@@ -61,7 +61,7 @@ impl Marks {
     }
 
     #[inline]
-    fn get(&self, node: NodeId) -> u64 {
+    pub(super) fn get(&self, node: NodeId) -> u64 {
         match self.by_id.get(self.place(node)) {
             Some(mark) => *mark,
             None => self.others.get(&node).copied().unwrap_or(0),
@@ -80,7 +80,7 @@ impl Marks {
         *mark - 1
     }
 
-    fn clear(&mut self, nodes: &[NodeId]) {
+    pub(super) fn clear(&mut self, nodes: &[NodeId]) {
         for &node in nodes {
             let place = self.place(node);
             if let Some(mark) = self.by_id.get_mut(place) {
@@ -398,15 +398,15 @@ pub(super) fn across(
 }
 
 /// Some of the nodes of a batch, with their places in it.
-struct Kept {
-    nodes: Vec<NodeId>,
+pub(super) struct Kept {
+    pub(super) nodes: Vec<NodeId>,
     places: Vec<u32>,
     all: usize,
 }
 
 impl Kept {
     /// The factors of these nodes among those of all; others come to nothing.
-    fn spread(&self, factors: Vec<u64>) -> Vec<u64> {
+    pub(super) fn spread(&self, factors: Vec<u64>) -> Vec<u64> {
         let mut all = vec![0; self.all];
         self.places.iter().zip(factors).for_each(|(&place, factor)| all[place as usize] = factor);
         all
@@ -414,7 +414,7 @@ impl Kept {
 }
 
 /// The nodes that have edges of two branches.
-fn with_both(evaluation: &Evaluation<'_, '_>, a: &Branch, b: &Branch, nodes: &[NodeId]) -> Result<Kept> {
+pub(super) fn with_both(evaluation: &Evaluation<'_, '_>, a: &Branch, b: &Branch, nodes: &[NodeId]) -> Result<Kept> {
     let view = evaluation.runtime.view();
     let mut kept = Kept { nodes: nodes.to_vec(), places: (0..nodes.len() as u32).collect(), all: nodes.len() };
     for branch in [a, b] {

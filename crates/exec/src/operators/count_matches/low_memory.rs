@@ -11,9 +11,9 @@ use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, NodeId, Result};
 
 use super::evaluation::Evaluation;
-use super::groups;
 use super::tables::Message;
 use super::tree::{Branch, Group, Node};
+use super::{edges_across, groups};
 use crate::adjacency::expansion;
 
 /// Nodes that are worked out at a time.
@@ -130,6 +130,7 @@ impl Evaluation<'_, '_> {
             Group::Alone(at) => vec![*at],
             Group::Different(different) => different.members.clone(),
             Group::Apart { near, over, .. } | Group::Across { near, over, .. } => vec![*near, *over],
+            Group::EdgesAcross(rule) => vec![rule.near, rule.over],
         };
         let branches: Vec<&Branch> = members.iter().map(|&member| &node.branches[member]).collect();
         self.in_parts(&branches, nodes, |it, nodes| match group {
@@ -137,6 +138,7 @@ impl Evaluation<'_, '_> {
             Group::Different(different) => groups::different(it, node, different, nodes),
             Group::Apart { .. } => groups::apart(it, node, group, nodes),
             Group::Across { near, over, far } => groups::across(it, node, (*near, *over, *far), nodes),
+            Group::EdgesAcross(rule) => edges_across::count(it, node, rule, nodes),
         })
     }
 

@@ -42,6 +42,17 @@ pub(super) enum Group {
     Apart { near: usize, over: usize, direction: Direction, types: Vec<Arc<str>>, different: bool, list: usize },
     /// See [`CountedRule::DifferentAcross`].
     Across { near: usize, over: usize, far: usize },
+    /// See [`CountedRule::EdgesAcross`].
+    EdgesAcross(EdgesAcross),
+}
+
+/// Three edges in a row, by their branches, and which of them must differ besides the first and the last.
+pub(super) struct EdgesAcross {
+    pub(super) near: usize,
+    pub(super) over: usize,
+    pub(super) far: usize,
+    pub(super) near_over: bool,
+    pub(super) over_far: bool,
 }
 
 /// Branches that differ, and how their matches are counted: by inclusion and exclusion of those that coincide.
@@ -103,7 +114,11 @@ impl<'l> Compiler<'l> {
         let mut branches = Vec::with_capacity(node.branches.len());
         for (at, branch) in node.branches.iter().enumerate() {
             let across = node.rules.iter().find_map(|rule| match rule {
-                CountedRule::DifferentAcross { over, far, .. } if *over == at => Some(*far),
+                CountedRule::DifferentAcross { over, far, .. } | CountedRule::EdgesAcross { over, far, .. }
+                    if *over == at =>
+                {
+                    Some(*far)
+                }
                 _ => None,
             });
             branches.push(self.branch(branch, across)?);
@@ -155,6 +170,11 @@ impl<'l> Compiler<'l> {
                     let (near, over, far) = (*near, *over, *far);
                     (is_grouped[near], is_grouped[over]) = (true, true);
                     groups.push(Group::Across { near, over, far });
+                }
+                CountedRule::EdgesAcross { near, over, far, near_over, over_far } => {
+                    let (near, over, far, near_over, over_far) = (*near, *over, *far, *near_over, *over_far);
+                    (is_grouped[near], is_grouped[over]) = (true, true);
+                    groups.push(Group::EdgesAcross(EdgesAcross { near, over, far, near_over, over_far }));
                 }
             }
         }

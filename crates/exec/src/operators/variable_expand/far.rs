@@ -201,7 +201,7 @@ impl<'w, 'r> Far<'w, 'r> {
     /// The nodes that one more edge leads to for the first time; `None` if memory is refused.
     fn further(&mut self, frontier: &[Reached]) -> Result<Option<Vec<Reached>>> {
         let mut next: Vec<Reached> = Vec::new();
-        // What was in doubt and is not any longer was reached by a path as well, which grows by itself.
+        // A node that was in doubt and is not any longer was reached by a path as well, which grows by itself.
         let still: Vec<Reached> =
             frontier.iter().filter(|(node, path)| *path != NONE || !self.ends.contains(node)).copied().collect();
         let is_done = self.follow(

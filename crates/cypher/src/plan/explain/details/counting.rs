@@ -71,5 +71,16 @@ fn rule(writer: &Details<'_>, node: &CountedNode, rule: &CountedRule) -> String 
             let far = writer.names.of(node.branches[*over].node.branches[*far].node.slot);
             format!("{} <> {far}", name(*near))
         }
+        CountedRule::EdgesAcross { near, over, far, near_over, over_far } => {
+            let last = writer.names.of(node.branches[*over].node.branches[*far].node.slot);
+            let pairs = [
+                (*near_over, name(*near), name(*over)),
+                (*over_far, name(*over), last.clone()),
+                (true, name(*near), last),
+            ];
+            let differ = pairs.into_iter().filter(|(differ, ..)| *differ);
+            let differ: Vec<String> = differ.map(|(_, a, b)| format!("{a} and {b} over different edges")).collect();
+            differ.join(", ")
+        }
     }
 }
