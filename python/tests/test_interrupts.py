@@ -1,4 +1,4 @@
-"""Ctrl-C while objects and tables of Python are converted: heard within a tenth of a second, and nothing is left."""
+"""Ctrl-C while objects and tables of Python are converted, commits wait, or stores are opened and copied: heard within a tenth of a second, and nothing is left."""
 
 import pytest
 
@@ -155,3 +155,61 @@ def test_who_waits_to_commit_can_be_interrupted_from_a_thread():
         assert not mine.in_transaction
         other.rollback()
         assert db.execute("MATCH (n) RETURN count(*)").scalar() == 0
+
+
+OPENING = """
+import os, signal, subprocess, sys, time
+import knotwork
+
+what, path, delay = sys.argv[1], sys.argv[2], float(sys.argv[3])
+heard, opened = [], []
+
+def handler(number, frame):
+    heard.append(time.monotonic())
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, handler)
+kill = "import os, sys, time; time.sleep(float(sys.argv[1])); print(time.monotonic(), flush=True); os.kill(int(sys.argv[2]), 2)"
+killer = subprocess.Popen([sys.executable, "-c", kill, str(delay), str(os.getpid())], stdout=subprocess.PIPE, text=True)
+try:
+    opened.append(knotwork.connect(path, read_only=what == "read"))
+    # The machine was faster than the signal.
+    while not heard:
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    pass
+over = time.monotonic()
+print(over - float(killer.stdout.read()), "opened" if opened else "interrupted")
+if not opened:
+    # Nothing of it lives on: the lock is free at once, and the store opens.
+    with knotwork.connect(path) as again:
+        assert again.execute("MATCH (n:N) RETURN count(*)").scalar() == int(sys.argv[4])
+"""
+
+
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory):
+    """A store whose log takes long to repeat, the seconds that takes, and its nodes."""
+    import time
+
+    path, count, rows = str(tmp_path_factory.mktemp("log") / "store.knot"), 12, 25_000
+    with knotwork.connect(path) as db:
+        for part in range(count):
+            db.execute(f"UNWIND range(1, {rows}) AS i CREATE (:N {{i: i, part: {part}, text: 'text ' + i}})")
+    start = time.monotonic()
+    knotwork.connect(path).close()
+    return path, time.monotonic() - start, count * rows
+
+
+@pytest.mark.parametrize("what", ["open", "read"])
+def test_opening_a_store_hears_ctrl_c(run, long_log, what):
+    # The machine may be busy, so that one of a few attempts counts.
+    path, seconds, nodes = long_log
+    waits = []
+    for part in (0.5, 0.3, 0.7, 0.2, 0.6):
+        wait, ended = run(OPENING, what, path, seconds * part, nodes).stdout.split()
+        if ended == "interrupted":
+            waits.append(float(wait))
+            if waits[-1] < 0.1:
+                return
+    raise AssertionError(f"{what} of {seconds} seconds: heard after {waits} seconds")

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use database::{Access, Config, Database, Error, ErrorCode};
+use database::{Access, Config, Database, Error, ErrorCode, Interrupt};
 
 use crate::arguments::{self, Arguments, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
-use crate::{format, shell, values};
+use crate::{format, shell, signals, values};
 
 pub(crate) mod backup;
 mod check;
@@ -75,7 +75,7 @@ const MEMORY_LIMIT: &str = "KNOTWORK_MEMORY_LIMIT";
 /// Opens a store as the defaults and the environment say.
 fn open(path: &Path, access: Access) -> Outcome<Database> {
     let memory_bytes_max = memory_limit(None)?;
-    let database = Database::open(path, Config { access, memory_bytes_max, ..Config::default() })?;
+    let database = open_with(path, Config { access, memory_bytes_max, ..Config::default() })?;
     tell_torn(&database);
     Ok(database)
 }
@@ -100,15 +100,22 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     };
-    let database = Database::open(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
+    let database = open_with(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
     tell_torn(&database);
     source::attach(&database, &opening.attach)?;
     Ok(database)
 }
 
+/// Opens a store, which may have much to repeat; Ctrl-C ends that.
+fn open_with(path: &Path, config: Config) -> Result<Database, Error> {
+    let interrupt = Interrupt::new();
+    let _cancelling = signals::cancel_with(interrupt.clone());
+    Database::open_until(path, config, &interrupt)
+}
+
 /// An error of opening a store to write it: where the store can be read it says how.
 fn with_a_way_to_read(path: &Path, failure: Error) -> Error {
-    let reading = || Database::open(path, Config { access: Access::ReadOnly, ..Config::default() });
+    let reading = || open_with(path, Config { access: Access::ReadOnly, ..Config::default() });
     match failure.code() {
         ErrorCode::Io if reading().is_ok() => {
             failure.with_remedy("the store can be read: pass -r, or let this user write its directory")

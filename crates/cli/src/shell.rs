@@ -195,7 +195,7 @@ impl Shell<'_> {
             "format" | "mode" => {
                 self.manner.format = <Format as clap::ValueEnum>::from_str(rest, true).map_err(|_| {
                     let message = format!("unknown format '{rest}', expected table, csv, json or jsonl");
-                    Error::new(ErrorCode::Argument, message)
+                    Error::new(ErrorCode::Argument, message).with_remedy("write :format csv")
                 })?;
             }
             other => {
@@ -208,7 +208,8 @@ impl Shell<'_> {
 
     fn back_up(&self, destination: &str) -> database::Result<()> {
         if destination.is_empty() {
-            return Err(Error::new(ErrorCode::Argument, "expected a directory: :backup DIRECTORY"));
+            return Err(Error::new(ErrorCode::Argument, ":backup needs the directory to be made")
+                .with_remedy("write :backup DIRECTORY"));
         }
         let path = std::path::Path::new(destination);
         let summary = backup::watched(|interrupt| self.database.backup(path, None, interrupt))?;

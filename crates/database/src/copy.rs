@@ -177,7 +177,9 @@ impl Options {
             None => Ok(None),
             Some((Value::String(text), _)) if &*text == "\\t" => Ok(Some(b'\t')),
             Some((Value::String(text), _)) if text.len() == 1 => Ok(Some(text.as_bytes()[0])),
-            Some((other, span)) => Err(error!(Argument, "expected one character, found {other}").at(span)),
+            Some((other, span)) => Err(error!(Argument, "{} is one character, found {other}", names[0])
+                .with_remedy(format!("write it as {} = ';'", names[0]))
+                .at(span)),
         }
     }
 
@@ -208,7 +210,8 @@ impl Options {
             Some("skip") => OnDuplicate::Skip,
             Some("update") => OnDuplicate::Update,
             Some(other) => {
-                return Err(error!(Argument, "expected error, skip or update for on_duplicate, found {other}"));
+                return Err(error!(Argument, "expected error, skip or update for on_duplicate, found {other}")
+                    .with_remedy("leave it out: a node that is there is an error then"));
             }
         };
         let (from, to, key) = (self.text(&["from"])?, self.text(&["to"])?, self.text(&["key"])?);
@@ -239,8 +242,10 @@ impl Options {
     fn read_options(&mut self) -> Result<ReadOptions> {
         let mut read = ReadOptions::default();
         if let Some(name) = self.text(&["format", "file_format"])? {
-            let unknown =
-                || error!(Argument, "unknown format {name}, expected csv, jsonl, parquet, snap, dimacs or co");
+            let unknown = || {
+                error!(Argument, "unknown format {name}, expected csv, jsonl, parquet, snap, dimacs or co")
+                    .with_remedy("leave it out: the name of the file says the format")
+            };
             read.format = Some(Format::of_name(&name).ok_or_else(unknown)?);
         }
         read.delimiter = self.character(&["delim", "delimiter"])?;
@@ -254,7 +259,11 @@ impl Options {
                 let found = pair
                     .split_once(':')
                     .and_then(|(column, kind)| Some((column.trim().to_owned(), FieldType::of_name(kind.trim())?)));
-                read.types.push(found.ok_or_else(|| error!(Argument, "expected column:type, found {pair}"))?);
+                let unknown = || {
+                    error!(Argument, "the option types has column:type for each column, found {pair}")
+                        .with_remedy("write types = 'age:int,name:text'")
+                };
+                read.types.push(found.ok_or_else(unknown)?);
             }
         }
         Ok(read)

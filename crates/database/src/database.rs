@@ -8,7 +8,7 @@ use exec::SpillSpace;
 use model::memory::Usage;
 use model::platform::{Clock, Platform};
 use model::procedure::Procedure;
-use model::{Consumer, GraphStore, Interrupt, MemoryBudget, Result, Scheduler};
+use model::{Consumer, ErrorCode, GraphStore, Interrupt, MemoryBudget, Result, Scheduler};
 use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
 use storage::layout::Layout;
@@ -104,6 +104,18 @@ impl Database {
     /// dropped.
     pub fn open(path: &Path, config: Config) -> Result<Database> {
         Database::open_on(storage::os::platform(), path, config)
+    }
+
+    /// The same, unless the interrupt is raised or its time is over first: nothing of the store is changed then.
+    ///
+    /// # Errors
+    /// `CANCELLED` or `TIMEOUT`, besides those of [`Database::open`].
+    pub fn open_until(path: &Path, config: Config, interrupt: &Interrupt) -> Result<Database> {
+        let _listening = interrupt.listen();
+        Database::open(path, config).map_err(|error| match error.code() {
+            ErrorCode::Cancelled => model::error!(Cancelled, "opening {} was cancelled", path.display()),
+            _ => error,
+        })
     }
 
     /// Opens the store in a directory of another platform than the machine's, such as one that fails when it is told to.

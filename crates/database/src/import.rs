@@ -226,8 +226,9 @@ pub(crate) fn bulk_config(plan: &ImportPlan, memory: &MemoryBudget) -> Result<Bu
         let least = IMPORT_MEMORY_BYTES_MIN >> 20;
         return Err(error!(
             Argument,
-            "a memory limit of {memory_bytes} bytes is too small, expected {least} MiB or more"
-        ));
+            "a memory limit of {memory_bytes} bytes is too small for an import, expected {least} MiB or more"
+        )
+        .with_remedy("raise the limit, or leave it out"));
     }
     // Nodes that come from files of edges come once for each edge.
     let on_duplicate = if plan.nodes.is_empty() { OnDuplicate::Skip } else { plan.on_duplicate };

@@ -258,7 +258,7 @@ fn others<'r>(rows: &'r dyn TableSource, columns: &[Column], but: &[usize]) -> (
 
 fn first_error(errors: Vec<RowError>) -> Result<()> {
     match errors.into_iter().min_by_key(|error| error.row) {
-        Some(RowError { row, reason }) => Err(error!(Import, "row {row}: {reason}")),
+        Some(RowError { row, reason, .. }) => Err(error!(Import, "row {row}: {reason}")),
         None => Ok(()),
     }
 }

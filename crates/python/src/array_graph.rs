@@ -6,7 +6,6 @@
 mod groups;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,10 +18,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PySet};
 
 use crate::convert::from_python;
 use crate::error::raised;
-use crate::worker;
+use crate::worker::while_it_runs;
 
-/// Time that a call goes on before signals are listened to.
-const SIGNAL_STEP: Duration = Duration::from_millis(50);
 /// Time that a call on a small graph may take in the thread of the caller.
 const HERE_TIME_MAX: Duration = Duration::from_millis(50);
 /// Nodes and edges of a graph that is small.
@@ -229,35 +226,6 @@ fn node_values<'a>(columns: &'a [(&'static str, Column)], name: &str) -> PyResul
         // No row at all.
         [(_, first), (_, values), ..] if first.is_empty() => Ok((&[], values)),
         _ => Err(raised(error!(Internal, "{name} does not give values of nodes"))),
-    }
-}
-
-/// Has something done by another thread, without Python's lock, and listens to signals meanwhile: one that raises an
-/// exception ends the work first.
-fn while_it_runs<T: Send + 'static>(
-    py: Python<'_>,
-    flag: &Interrupt,
-    work: impl FnOnce() -> database::Result<T> + Send + 'static,
-) -> PyResult<T> {
-    let (sender, mut receiver) = channel();
-    worker::run(Box::new(move || drop(sender.send(work())))).map_err(raised)?;
-    let mut heard = Ok(());
-    loop {
-        // Only one thread waits at a time.
-        let waiting = &mut receiver;
-        match py.detach(move || waiting.recv_timeout(SIGNAL_STEP)) {
-            Ok(done) => return heard.and_then(|()| done.map_err(raised)),
-            Err(RecvTimeoutError::Timeout) if heard.is_ok() => {
-                heard = py.check_signals();
-                if heard.is_err() {
-                    flag.cancel();
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => flag.cancel(),
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(raised(error!(Internal, "the thread that computed has ended")));
-            }
-        }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::load;
 use crate::result::QueryResult;
 use crate::shared::Shared;
 use crate::statement::{self, Settings};
+use crate::worker::while_it_runs;
 
 /// Interval at which relaxed commits are made durable.
 const RELAXED_INTERVAL: Duration = Duration::from_millis(100);
@@ -72,7 +73,9 @@ impl Database {
         if let Some(threads) = threads.filter(|threads| *threads > 0) {
             config.threads = threads;
         }
-        let opened = py.detach(|| database::Database::open(&path, config)).map_err(raised)?;
+        let (interrupt, directory) = (Interrupt::new(), path.clone());
+        let flag = interrupt.clone();
+        let opened = while_it_runs(py, &flag, move || database::Database::open_until(&directory, config, &interrupt))?;
         for torn in opened.torn_logs() {
             let text = std::ffi::CString::new(format!("{torn}; see docs/backup-and-recovery.md").replace('\0', " "))?;
             PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), &text, 1)?;
@@ -121,8 +124,11 @@ impl Database {
     /// Copies the store as it is now into a new directory, while it is used.
     #[pyo3(signature = (destination, base=None))]
     fn backup(&self, py: Python<'_>, destination: PathBuf, base: Option<PathBuf>) -> PyResult<()> {
-        let copy = || self.shared.database()?.backup(&destination, base.as_deref(), &Interrupt::new()).map(|_| ());
-        py.detach(copy).map_err(raised)
+        let (interrupt, shared) = (Interrupt::new(), self.shared.clone());
+        let flag = interrupt.clone();
+        while_it_runs(py, &flag, move || {
+            shared.database()?.backup(&destination, base.as_deref(), &interrupt).map(|_| ())
+        })
     }
 
     /// Content of the store: counts of nodes, edges, labels and edge types, constraints and indexes, files and memory.

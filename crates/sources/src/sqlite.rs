@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use model::{Result, error};
+use model::{Error, Result, error};
 
 use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
@@ -198,13 +198,18 @@ impl Inspect for SqliteConnector {
     }
 }
 
+/// The error of a URL that cannot be read.
+fn bad(url: &str, what: &str) -> Error {
+    error!(Argument, "{url}: {what}").with_remedy("write it as sqlite:shop.db?mode=ro&busy_timeout=5000")
+}
+
 /// Reads `sqlite:path?settings`; `sqlite://path` is taken too.
 fn parse(url: &str) -> Result<File> {
     let rest = url.strip_prefix("sqlite:").or_else(|| url.strip_prefix("sqlite3:")).unwrap_or(url);
     let (path, settings) = rest.split_once('?').unwrap_or((rest, ""));
     let path = path.strip_prefix("//").unwrap_or(path);
     if path.is_empty() {
-        return Err(error!(Argument, "{url}: expected a path after sqlite:"));
+        return Err(bad(url, "expected a path after sqlite:"));
     }
     let mut file = File { path: PathBuf::from(path), is_read_only: false, wait: WAIT };
     for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
@@ -212,15 +217,11 @@ fn parse(url: &str) -> Result<File> {
             Some(("mode", "ro")) => file.is_read_only = true,
             Some(("mode", "rw")) => file.is_read_only = false,
             Some(("busy_timeout", number)) => {
-                let number =
-                    number.parse().map_err(|_| error!(Argument, "{url}: expected busy_timeout=milliseconds"))?;
+                let number = number.parse().map_err(|_| bad(url, "busy_timeout is a number of milliseconds"))?;
                 file.wait = Duration::from_millis(number);
             }
             _ => {
-                return Err(error!(
-                    Argument,
-                    "{url}: there is no setting `{setting}`; expected mode=ro or busy_timeout=ms"
-                ));
+                return Err(bad(url, &format!("there is no setting `{setting}`, only mode and busy_timeout")));
             }
         }
     }

@@ -161,6 +161,34 @@ fn nothing_is_left_for_later() {
     assert_none("words of unfinished work; write an issue instead:", &problems);
 }
 
+/// `ARGUMENT` has no remedy of its own: errors of URLs, options and commands each say one.
+#[test]
+fn errors_of_what_users_pass_have_a_remedy() {
+    let (made, mut problems, mut found) = (["error!(", "Error::new("], Vec::new(), 0);
+    for (file, text) in rust_files().iter().filter(|(file, _)| file.contains("/src/") && !file.contains("/tests")) {
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
+        let line = |at: usize| text[..at].matches('\n').count() + 1;
+        problems.extend(text.match_indices(".with_remedy(\"\")").map(|(at, _)| format!("{file}:{}", line(at))));
+        if !["cli", "database", "sources"].iter().any(|name| file.starts_with(&format!("crates/{name}/"))) {
+            continue;
+        }
+        for (at, start) in made.iter().flat_map(|start| text.match_indices(start)) {
+            let rest = text[at + start.len()..].trim_start();
+            if !rest.starts_with("Argument") && !rest.starts_with("ErrorCode::Argument") {
+                continue;
+            }
+            found += 1;
+            // Up to the next error or the end of the function.
+            let end = ["error!(", "Error::new(", "\n}\n"].iter().filter_map(|end| rest.find(end)).min();
+            if !rest[..end.unwrap_or(rest.len())].contains(".with_remedy(") {
+                problems.push(format!("{file}:{}", line(at)));
+            }
+        }
+    }
+    assert!(found > 30, "the errors were found: {found}");
+    assert_none("errors without a remedy:", &problems);
+}
+
 #[test]
 fn only_one_file_of_the_core_calls_the_operating_system() {
     let mut problems = Vec::new();

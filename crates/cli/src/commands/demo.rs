@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &DemoArguments) -> Outcome<()> {
         // The demo's own store of an earlier run.
         std::fs::remove_dir_all(&store).map_err(|cause| file_error(&store, &cause))?;
     }
-    let database = Database::open(&store, Config { access: Access::ReadWrite, ..Config::default() })?;
+    let database = super::open_with(&store, Config { access: Access::ReadWrite, ..Config::default() })?;
     import(&database, arguments, &folder)?;
     let queries = if arguments.flights.is_some() { FLIGHT_QUERIES } else { ROUTE_QUERIES };
     let mut session = database.session();

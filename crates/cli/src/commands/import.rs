@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
         return Err(usage("expected files to import: --nodes, --edges, or files that say what they hold".into()));
     }
     let existed = arguments.store.exists();
-    let database = Database::open(&arguments.store, Config { access: Access::ReadWrite, ..Config::default() })?;
+    let database = super::open_with(&arguments.store, Config { access: Access::ReadWrite, ..Config::default() })?;
     let clock = database.clock();
     let start = clock.now_ns();
     let interrupt = Interrupt::new();

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::command::{Folder, finish, pause, signal};
 
@@ -27,6 +28,23 @@ fn a_path_that_holds_no_store() {
     }
     assert_eq!(std::fs::read_dir(folder.join("plain")).expect("it is there").count(), 1, "nothing was added");
     assert!(!folder.join("missing.knot").exists(), "reading makes no store");
+}
+
+/// A name that is there and leads to nothing, of the store or of a directory above it.
+#[test]
+#[cfg(unix)]
+fn a_link_that_leads_to_nothing() {
+    let folder = Folder::new();
+    std::os::unix::fs::symlink("away", folder.join("link.knot")).expect("the temporary folder can be written");
+    for path in ["link.knot", "link.knot/below.knot"] {
+        let message = folder.run_with(&[path], "CREATE (:A);\n").fails(1);
+        let expected = format!("NOT_A_STORE: {path}: a symbolic link in this path leads to nothing\n");
+        assert!(message.starts_with(&expected) && message.contains("make the directory"), "{message}");
+        let message = folder.run(&["query", path, "RETURN 1"]).fails(1);
+        assert!(message.starts_with("NOT_A_STORE: "), "{message}");
+    }
+    std::fs::create_dir(folder.join("away")).expect("the temporary folder can be written");
+    folder.run(&["link.knot", "-c", "CREATE (:A)"]).ok();
 }
 
 #[test]
@@ -82,6 +100,51 @@ fn ctrl_c_ends_a_query_with_130() {
         assert!(output.stderr.contains("CANCELLED: "), "{output:?}");
         assert_eq!(folder.value("MATCH (n) RETURN count(n)"), "300");
     }
+}
+
+/// The log is repeated when the store is opened, with the indexes over it. Ctrl-C ends that at any moment, and the store opens
+/// afterwards.
+#[test]
+fn ctrl_c_while_a_store_is_opened() {
+    const STATEMENTS: u32 = 8;
+    const NODES: u32 = 25_000;
+    let folder = Folder::new();
+    let rules = "CREATE CONSTRAINT FOR (n:N) REQUIRE n.key IS UNIQUE; CREATE INDEX FOR (n:N) ON (n.text)";
+    let nodes = |part| {
+        format!("UNWIND range(1, {NODES}) AS i CREATE (:N {{i: i, key: '{part} ' + i, text: 'text ' + i % 1000}})")
+    };
+    folder.make_store(&format!("{rules}; {}", (0..STATEMENTS).map(nodes).collect::<Vec<_>>().join("; ")));
+    let start = Instant::now();
+    folder.run(&["query", "s.knot", "RETURN 1"]).ok();
+    let whole = start.elapsed();
+    let mut waits = Vec::new();
+    let kinds = [
+        &["query", "s.knot", "RETURN 1"][..],
+        &["s.knot", "-c", "RETURN 1"],
+        &["s.knot", "-r", "-c", "RETURN 1"],
+        &["info", "s.knot"],
+    ];
+    for arguments in kinds {
+        // Before the command listens the signal ends it, and a machine that has become faster is done before the signal.
+        let is_heard = [4, 3, 6, 5, 8, 12, 2].into_iter().cycle().take(35).any(|part| {
+            let child = folder.command(arguments).spawn().expect("it starts");
+            std::thread::sleep(whole / part);
+            let start = Instant::now();
+            signal(&child, "INT");
+            let output = finish(child);
+            let is_heard = output.stderr.starts_with("CANCELLED: opening s.knot was cancelled");
+            assert!(!is_heard || output.code == Some(130), "{arguments:?}: {output:?}");
+            waits.extend(is_heard.then(|| start.elapsed()));
+            is_heard
+        });
+        assert!(is_heard, "{arguments:?} is not heard while the store is opened, which takes {whole:?}");
+    }
+    // The machine may be busy, so that one of them counts.
+    waits.sort_unstable();
+    assert!(waits[0] < Duration::from_millis(100), "of {whole:?}, ended after {waits:?}");
+    assert_eq!(folder.value("MATCH (n:N) RETURN count(n)"), (STATEMENTS * NODES).to_string());
+    assert_eq!(folder.value("MATCH (n:N {key: '7 77'}) RETURN n.i"), "77");
+    folder.run(&["check", "s.knot"]).ok();
 }
 
 /// A small disk, where it may be mounted.

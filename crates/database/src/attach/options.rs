@@ -85,6 +85,7 @@ impl AttachOptions {
 
 fn wrong(name: &str, expected: &str, found: &Value) -> model::Error {
     error!(Argument, "the option {name} takes {expected}, found {found}")
+        .with_remedy("correct it, or leave the option out")
 }
 
 fn text(name: &str, value: &Value) -> Result<String> {

@@ -18,13 +18,13 @@ use exec::{Environment, QueryMemory, RunSettings};
 use model::limits::BATCH_ROWS;
 use model::procedure::GraphAccess;
 use model::{
-    Column, Constraint, Consumer, EdgeTypeId, GraphStore, Interrupt, LabelId, Map, NodeBatch, NodeId, NodeScan,
+    Column, Constraint, Consumer, EdgeTypeId, Error, GraphStore, Interrupt, LabelId, Map, NodeBatch, NodeId, NodeScan,
     PropertyKeyId, Result, Rule, Value, error,
 };
-use sources::definition::GraphDefinition;
+use sources::definition::{GraphDefinition, NodeKind, Rows};
 use sources::federation::MemberView;
 use sources::store::SourceStore;
-use storage::bulk::{BulkLoad, NodeRows};
+use storage::bulk::{BulkLoad, NodeRows, RowError};
 
 use crate::Parameters;
 use crate::database::Database;
@@ -78,14 +78,15 @@ impl Database {
         let view = source.member.store.read_member()?;
         let view: &dyn MemberView = &*view;
         let (member, definition) = (source.member.number, source.database.as_ref().map(SourceStore::definition));
-        let copy = Copying { database: self, view, member, definition, progress, interrupt, skipped: 0 };
+        let mut copy =
+            Copying { database: self, view, member, definition, progress, interrupt, made: Vec::new(), skipped: 0 };
         let types = copy.types(name, what)?;
         let chosen = copy.chosen(what)?;
-        let made = copy.add_constraints(chosen.is_some())?;
-        let copied = self.preload_into(copy, chosen, types);
-        if copied.is_err() && !made.is_empty() {
+        copy.made = copy.add_constraints(chosen.is_some())?;
+        let copied = self.preload_into(&mut copy, chosen, types);
+        if copied.is_err() && !copy.made.is_empty() {
             let mut transaction = self.native().write()?;
-            made.iter().try_for_each(|name| transaction.drop_constraint(name))?;
+            copy.made.iter().try_for_each(|made| transaction.drop_constraint(&made.name))?;
             transaction.commit()?;
         }
         copied.map_err(|failure| failure.within(&format!("source {name}")))
@@ -93,7 +94,7 @@ impl Database {
 
     fn preload_into(
         &self,
-        mut copy: Copying<'_>,
+        copy: &mut Copying<'_>,
         chosen: Option<Vec<NodeId>>,
         types: Option<Vec<EdgeTypeId>>,
     ) -> Result<PreloadSummary> {
@@ -122,7 +123,15 @@ struct Copying<'a> {
     definition: Option<&'a Arc<GraphDefinition>>,
     progress: &'a PreloadProgress,
     interrupt: &'a Interrupt,
+    made: Vec<Made>,
     skipped: u64,
+}
+
+/// A uniqueness constraint that the copy makes, which the source says holds.
+struct Made {
+    name: Arc<str>,
+    label: Arc<str>,
+    key: Arc<str>,
 }
 
 impl Copying<'_> {
@@ -166,7 +175,7 @@ impl Copying<'_> {
         };
         let compiled = cypher::compile_with(query, &context, &OptimizerConfig::default())?;
         let Statement::Query(_, plan) = compiled.statement else {
-            return Err(error!(Argument, "expected a query of the nodes to copy, found {query}"));
+            return Err(error!(Internal, "expected a query of the nodes to copy, found {query}"));
         };
         let (parameters, memory) = (Parameters::default(), self.query_memory());
         let environment = Environment {
@@ -181,7 +190,7 @@ impl Copying<'_> {
         exec::run(&plan, GraphAccess::Read(self.view), environment, &mut |rows, columns| {
             let id = |row| match columns[0].value(row) {
                 Value::Int(id) => Ok(NodeId(id as u64)),
-                other => Err(error!(Argument, "expected the ids of nodes to copy, found {other}")),
+                other => Err(error!(Internal, "expected the ids of nodes to copy, found {other}")),
             };
             for row in 0..rows {
                 nodes.push(id(row)?);
@@ -195,8 +204,8 @@ impl Copying<'_> {
         QueryMemory::new(self.database.memory().clone(), None, self.database.spill_space().clone())
     }
 
-    /// Makes the source's uniqueness constraints on labels that the native store has no node of, and tells their names.
-    fn add_constraints(&self, is_part: bool) -> Result<Vec<Arc<str>>> {
+    /// Makes the source's uniqueness constraints on labels that the native store has no node of, and tells which.
+    fn add_constraints(&self, is_part: bool) -> Result<Vec<Made>> {
         let mut transaction = self.database.native().write()?;
         let mut made = Vec::new();
         for constraint in &self.view.schema().constraints {
@@ -204,15 +213,15 @@ impl Copying<'_> {
             if is_part && self.view.estimates().label(label) == 0 {
                 continue;
             }
-            let (label, key) = (self.view.schema().label_name(label), self.view.schema().property_key_name(key));
-            let name: Arc<str> = format!("unique_{label}_{key}").into();
-            let (label, key) = (transaction.label(label)?, transaction.property_key(key)?);
+            let of = (self.view.schema().label_name(label), self.view.schema().property_key_name(key));
+            let name: Arc<str> = format!("unique_{}_{}", of.0, of.1).into();
+            let (label, key) = (transaction.label(of.0)?, transaction.property_key(of.1)?);
             let view = transaction.view();
             let is_free = view.statistics().label(label) == 0 && !view.schema().is_rule_name(&name);
             if is_free && view.schema().unique(label, key).is_none() {
                 let rule = Constraint { rule: Rule::Unique, ..Constraint::unique(name.clone(), label, key) };
                 transaction.create_constraint(rule, self.interrupt)?;
-                made.push(name);
+                made.push(Made { name, label: of.0.into(), key: of.1.into() });
             }
         }
         if !made.is_empty() {
@@ -283,8 +292,7 @@ impl Copying<'_> {
             let new = NodeRows { count, labels: &labels, key: None, names: &names, columns: &columns, origin: 0 };
             let added = load.push_nodes(&new)?;
             if let Some(failure) = added.errors.first() {
-                return Err(error!(Constraint, "a node of :{} cannot be copied: {}", labels.join(":"), failure.reason)
-                    .with_remedy("copy a part of the source, or drop the constraint"));
+                return Err(self.refused(&labels, failure));
             }
             let old = rows.iter().map(|&row| nodes[row as usize]);
             ids.extend(old.zip(added.nodes).filter_map(|(old, new)| Some((old, new?))));
@@ -292,6 +300,26 @@ impl Copying<'_> {
         let done = self.progress.nodes.fetch_add(nodes.len() as u64, Ordering::Relaxed) + nodes.len() as u64;
         self.report(done);
         Ok(())
+    }
+
+    /// The error of a node that the store does not take. A constraint that the copy has made is no business of users: they
+    /// hear which rows have one key.
+    fn refused(&self, labels: &[&str], failure: &RowError) -> Error {
+        let reason = &failure.reason;
+        let is_made =
+            |made: &&Made| failure.constraint.as_ref().is_some_and(|of| *of.0 == *made.label && *of.1 == *made.key);
+        let Some(made) = self.made.iter().find(is_made) else {
+            return error!(Constraint, "a node of :{} cannot be copied: {reason}", labels.join(":"))
+                .with_remedy("copy a part of the source, or drop the constraint");
+        };
+        let kinds = self.definition.map_or(&[][..], |definition| &definition.nodes);
+        let kind = kinds.iter().find(|kind| kind.labels.contains(&made.label));
+        let (place, key) = kind.map_or_else(
+            || (format!("the nodes of :{}", made.label), made.key.to_string()),
+            |kind| (place_of(kind), kind.key.join(", ")),
+        );
+        error!(Constraint, "two rows of {place} have the same key {key}: {reason}")
+            .with_remedy(format!("keep one of them, or name columns as the key that differ in every row of {place}"))
     }
 
     /// Tells how far it has come, by what the source said of its size.
@@ -305,5 +333,16 @@ impl Copying<'_> {
         let names = keys.iter().map(|&key| self.view.schema().property_key_name(key));
         let picked = columns.iter().map(|column| column.gather(rows));
         names.zip(picked).filter(|(_, column)| (0..column.len()).any(|row| !column.is_null(row))).unzip()
+    }
+}
+
+/// The place of the rows of a kind, as users named it.
+fn place_of(kind: &NodeKind) -> String {
+    match &kind.rows {
+        Rows::Table { schema: Some(schema), name } => format!("the table {schema}.{name}"),
+        Rows::Table { schema: None, name } => format!("the table {name}"),
+        Rows::File { path } => path.display().to_string(),
+        Rows::Query(_) | Rows::ByKey { .. } => format!("the query of {}", kind.name),
+        Rows::Keys(keys) => format!("the keys {}", keys.pattern),
     }
 }

@@ -117,7 +117,7 @@ fn push(
         .map(|error| {
             // An edge is refused for one of its ends; the reason begins with which.
             let end = if error.reason.starts_with("the source") { mapping.source } else { mapping.target };
-            bad_row(batch, error, columns_of.get(end).map(|column| column.name.clone()), &remedy)
+            bad_row(batch, error, columns_of.get(end).map(|column| column.name.as_str()), &remedy)
         })
         .collect();
     run.bad_rows.take(&file.path, &bad)

@@ -11,6 +11,10 @@ use super::mapping::{EdgeMapping, Group, NodeMapping};
 use super::rows::{Position, by_text, in_file, in_order, pick};
 use super::{EdgeFile, NodeFile, Run};
 
+/// Remedy for rows that the store refuses.
+const REMEDY: &str =
+    "pass --on-duplicate skip or update for nodes that are there, or --skip-bad FILE; the store is as it was";
+
 /// Imports a file of nodes.
 pub(super) fn import(
     run: &Run<'_>,
@@ -20,17 +24,23 @@ pub(super) fn import(
     load: &mut BulkLoad,
 ) -> Result<()> {
     let position = Position::default();
+    let key_column = mapping.key.map(|column| table.columns()[column].name.as_str());
     let outcome = in_order(run, table, &mut |batch| {
         run.bad_rows.take(&file.path, &batch.bad)?;
         run.advance(batch.len(), &position.0, table);
+        let push = |batch: &RowBatch, labels: &[String], load: &mut BulkLoad| {
+            let errors = push(run, batch, mapping, labels, load)?;
+            let bad: Vec<BadRow> = errors.iter().map(|error| bad_row(batch, error, key_column, REMEDY)).collect();
+            run.bad_rows.take(&file.path, &bad)
+        };
         match mapping.label_column {
-            None => push(run, file, &batch, mapping, &mapping.labels, load),
+            None => push(&batch, &mapping.labels, load),
             Some(column) => by_text(&batch.columns[column], batch.len()).into_iter().try_for_each(|(text, rows)| {
                 let more = text.as_deref().map_or_else(Vec::new, labels_of);
                 let labels: Vec<String> = mapping.labels.iter().cloned().chain(more).collect();
                 match rows {
-                    None => push(run, file, &batch, mapping, &labels, load),
-                    Some(rows) => push(run, file, &pick(&batch, &rows), mapping, &labels, load),
+                    None => push(&batch, &labels, load),
+                    Some(rows) => push(&pick(&batch, &rows), &labels, load),
                 }
             }),
         }
@@ -38,14 +48,14 @@ pub(super) fn import(
     in_file(&file.path, outcome.map_err(|failure| run.bad_rows.cause_of(failure)))
 }
 
+/// Makes the nodes of some rows; gives the rows that are refused.
 fn push(
     run: &Run<'_>,
-    file: &NodeFile,
     batch: &RowBatch,
     mapping: &NodeMapping,
     labels: &[String],
     load: &mut BulkLoad,
-) -> Result<()> {
+) -> Result<Vec<RowError>> {
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     let names: Vec<&str> = mapping.properties.iter().map(|(_, name)| name.as_str()).collect();
     let columns: Vec<Column> = mapping.properties.iter().map(|(index, _)| batch.columns[*index].clone()).collect();
@@ -58,15 +68,7 @@ fn push(
     let added = load.push_nodes(&rows)?;
     run.nodes_created.fetch_add(added.created, Ordering::Relaxed);
     run.nodes_merged.fetch_add(added.merged, Ordering::Relaxed);
-    let column = mapping.key.map(|column| table_name(mapping, column));
-    let remedy =
-        "pass --on-duplicate skip or update for nodes that are there, or --skip-bad FILE; the store is as it was";
-    let bad: Vec<BadRow> = added.errors.iter().map(|error| bad_row(batch, error, column.clone(), remedy)).collect();
-    run.bad_rows.take(&file.path, &bad)
-}
-
-fn table_name(mapping: &NodeMapping, column: usize) -> String {
-    mapping.key_property.clone().unwrap_or_else(|| format!("column {}", column + 1))
+    Ok(added.errors)
 }
 
 /// The labels of a field: between semicolons, or as JSON where their names hold such.
@@ -78,7 +80,8 @@ fn labels_of(text: &str) -> Vec<String> {
 }
 
 /// A row that the store did not take, with its line, its text and what to do about it.
-pub(super) fn bad_row(batch: &RowBatch, error: &RowError, column: Option<String>, remedy: &str) -> BadRow {
+pub(super) fn bad_row(batch: &RowBatch, error: &RowError, column: Option<&str>, remedy: &str) -> BadRow {
+    let column = column.map(str::to_owned);
     let row = error.row as usize;
     let fields = || batch.columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join(",");
     let text = batch.texts.get(row).unwrap_or_else(fields);

@@ -129,6 +129,7 @@ fn delimiter(terminator: &Value) -> Result<u8> {
     match terminator {
         Value::Null => Ok(b','),
         Value::String(text) if text.len() == 1 => Ok(text.as_bytes()[0]),
-        other => Err(error!(Argument, "FIELDTERMINATOR must be one ASCII character, found {other}")),
+        other => Err(error!(Argument, "FIELDTERMINATOR must be one ASCII character, found {other}")
+            .with_remedy("write FIELDTERMINATOR ';', or leave it out for a comma")),
     }
 }

@@ -177,6 +177,25 @@ fn what_is_copied_answers_as_what_is_attached() {
     assert_eq!(failure.code(), ErrorCode::Constraint);
 }
 
+/// The constraint that a copy makes is no business of users: they hear the place of the rows, the key, and the value.
+#[test]
+fn a_key_that_is_there_twice_is_told_with_its_place() {
+    let world = World::new();
+    std::fs::write(world.folder.join("people.csv"), format!("{PEOPLE}3,Fay,20,Rome\n")).expect("it can be written");
+    let mut session = world.attach();
+    let before = rows(&mut session, "SHOW CONSTRAINTS");
+    let error = run(&mut session, "PRELOAD shop").expect_err("the key 3 is there twice");
+    assert_eq!(error.code(), ErrorCode::Constraint, "{error}");
+    let message = error.message();
+    let place = format!("two rows of {}", world.folder.join("people.csv").display());
+    assert!(message.starts_with("source shop: ") && message.contains(&place), "{message}");
+    assert!(message.contains(" have the same key id: the value 3 of :Person(id) is there already"), "{message}");
+    assert!(!message.contains("constraint") && !error.remedy().contains("constraint"), "{error}: {}", error.remedy());
+    assert_eq!(rows(&mut session, "SHOW CONSTRAINTS"), before);
+    assert_eq!(rows(&mut session, "DETACH shop"), [""; 0]);
+    assert_eq!(rows(&mut session, "MATCH (p:Person) RETURN count(*)"), ["0"]);
+}
+
 #[test]
 fn a_part_is_copied() {
     let world = World::new();

@@ -177,6 +177,19 @@ fn a_duplicate_key_is_an_error_passed_over_or_an_update() {
         .check(&[("MATCH (p:Person) RETURN count(p)", "3"), ("MATCH (p {id: 3}) RETURN p.name", "'Cyd, the third'")]);
 }
 
+/// A key that is no property has no name but that of its column.
+#[test]
+fn a_key_that_is_taken_is_told_with_the_column_of_the_file() {
+    for (header, column) in [(":ID,name", ":ID"), (":ID(Person),name", ":ID(Person)"), ("name,id:ID", "id:ID")] {
+        let subject = Subject::new();
+        let nodes = subject.folder.write("twice.csv", format!("{header}\n1,1\n2,2\n1,1\n"));
+        let error = subject.import(&plan(&[("Person", nodes)], &[])).expect_err("the key 1 comes twice");
+        let place = format!("twice.csv: line 4: column '{column}': ");
+        assert!(error.message().contains(&place), "{}", error.message());
+        assert!(error.remedy().contains("--on-duplicate"), "{}", error.remedy());
+    }
+}
+
 #[test]
 fn properties_of_many_chunks_stay_with_their_edges() {
     const NODES: u64 = 1_000;

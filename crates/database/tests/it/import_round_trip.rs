@@ -186,6 +186,22 @@ fn strange_graphs_and_back() {
     }
 }
 
+/// The empty list, null and the empty string are three values: as users write them, and as an export does.
+#[test]
+fn empty_lists_null_and_empty_texts_are_told_apart() {
+    let text =
+        "id:ID,texts:string[],numbers:int[],text:string\n1,\"\",\"\",\"\"\n2,,,\n3,a;b,1;2,c\n4,\"a;b\",\"1\",\"c\"\n";
+    let subject = Subject::new();
+    let nodes = subject.folder.write("lists.csv", text);
+    subject.import(&plan(&[("L", nodes)], &[])).expect("the file is right");
+    let query = "MATCH (n:L) RETURN n.id, n.texts, n.numbers, n.text ORDER BY n.id";
+    let expected = "1,[],[],''; 2,null,null,null; 3,['a', 'b'],[1, 2],'c'; 4,['a', 'b'],[1],'c'";
+    subject.check(&[(query, expected)]);
+    for format in FORMATS {
+        copied(&subject, format).check(&[(query, expected)]);
+    }
+}
+
 #[test]
 fn a_property_that_comes_late_is_read() {
     let nodes = (0..20_000)

@@ -385,15 +385,19 @@ impl FieldBuilder {
         read
     }
 
-    /// Adds a field that was quoted: if it is empty, the empty string in a column of strings.
+    /// Adds a field that was quoted: if it is empty, the empty string in a column of strings, the empty list in one of lists.
     #[inline]
     pub(crate) fn push_quoted(&mut self, field: &[u8]) -> bool {
-        if let (true, ColumnData::String(rows)) = (field.is_empty(), &mut self.data) {
-            rows.push("");
-            self.validity.push(true);
-            return true;
+        if !field.is_empty() {
+            return self.push(field);
         }
-        self.push(field)
+        match (&mut self.data, &self.field_type) {
+            (ColumnData::String(rows), _) => rows.push(""),
+            (_, FieldType::List(_) | FieldType::Bracketed(_)) => self.lists.push(&Value::list(Vec::new())),
+            _ => return self.push(field),
+        }
+        self.validity.push(true);
+        true
     }
 
     fn push_null(&mut self) {

@@ -50,17 +50,20 @@ impl Settings {
     /// `statement_timeout` (milliseconds). The password may come from `MYSQL_PWD`.
     pub(super) fn parse(url: &str) -> Result<Settings> {
         let name = crate::urls::without_password(url);
+        let bad = |what: &str| {
+            error!(Argument, "{name}: {what}")
+                .with_remedy("write it as mysql://user@host:3306/database?sslmode=require")
+        };
         let (address, settings) = url.split_once('?').unwrap_or((url, ""));
         let address = match address.split_once("://") {
             Some((_, rest)) => format!("mysql://{rest}"),
-            None => return Err(error!(Argument, "{name}: expected mysql://user@host/database")),
+            None => return Err(bad("expected mysql:// and a host")),
         };
-        let options = Opts::from_url(&address).map_err(|cause| error!(Argument, "{name}: {cause}"))?;
+        let options = Opts::from_url(&address).map_err(|cause| bad(&cause.to_string()))?;
         let (mut connect_wait, mut statement_timeout, mut tls) = (CONNECT_WAIT, None, Tls::AsAsked);
         for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
-            let number = |text: &str| {
-                text.parse::<u64>().map_err(|_| error!(Argument, "{name}: expected a number in `{setting}`"))
-            };
+            let number =
+                |text: &str| text.parse::<u64>().map_err(|_| bad(&format!("expected a number in `{setting}`")));
             match setting.split_once('=') {
                 Some(("connect_timeout", text)) => connect_wait = Duration::from_secs(number(text)?),
                 Some(("statement_timeout", text)) => statement_timeout = Some(Duration::from_millis(number(text)?)),
@@ -69,10 +72,8 @@ impl Settings {
                 Some(("sslmode", "require")) => tls = Tls::Always,
                 Some(("sslmode", "verify-ca" | "verify-full")) => tls = Tls::Checked,
                 _ => {
-                    return Err(error!(
-                        Argument,
-                        "{name}: there is no setting `{setting}`; expected sslmode, connect_timeout or statement_timeout"
-                    ));
+                    let known = "sslmode, connect_timeout and statement_timeout";
+                    return Err(bad(&format!("there is no setting `{setting}`, only {known}")));
                 }
             }
         }

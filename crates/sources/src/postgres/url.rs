@@ -41,13 +41,15 @@ const POOL_SIZE: usize = 8;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The error of a URL that cannot be read.
+fn bad(what: &str) -> Error {
+    error!(Argument, "a URL of PostgreSQL {what}")
+        .with_remedy("write it as postgres://user@host:5432/database?sslmode=require")
+}
+
 impl Settings {
     /// Reads `postgres://user:password@host:port/database?setting=value&...`.
     pub(super) fn parse(url: &str) -> Result<Settings> {
-        let bad = |what: &str| -> Error {
-            error!(Argument, "a URL of PostgreSQL {what}")
-                .with_remedy("write it as postgres://user@host:5432/database?sslmode=require")
-        };
         let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
         let rest = rest.ok_or_else(|| bad("starts with postgres://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -98,11 +100,7 @@ impl Settings {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let number = || {
-            value
-                .parse::<u64>()
-                .map_err(|_| error!(Argument, "{name} is a number in the URL of PostgreSQL, not {value}"))
-        };
+        let number = || value.parse::<u64>().map_err(|_| bad(&format!("has a number as {name}, not {value}")));
         match name {
             "sslmode" => {
                 self.ssl = match value {
@@ -112,10 +110,8 @@ impl Settings {
                     "verify-ca" => SslMode::VerifyCa,
                     "verify-full" => SslMode::VerifyFull,
                     _ => {
-                        return Err(error!(
-                            Argument,
-                            "sslmode is disable, prefer, require, verify-ca or verify-full, not {value}"
-                        ));
+                        let known = "disable, prefer, require, verify-ca or verify-full";
+                        return Err(bad(&format!("has {known} as sslmode, not {value}")));
                     }
                 }
             }
@@ -216,8 +212,15 @@ mod tests {
         assert_eq!((&*settings.database, settings.ssl, settings.pool_size), ("my db", SslMode::VerifyFull, 3));
         assert_eq!(settings.password().as_deref(), Some("p@ss"));
         assert_eq!(settings.name, "postgres://me@::1:6432/my db");
-        for bad in ["mysql://x", "postgres://h:0/d", "postgres://h/d?sslmode=x", "postgres://h/d?colour=red"] {
-            assert!(Settings::parse(bad).is_err(), "{bad}");
+        for bad in [
+            "mysql://x", "postgres://h:0/d", "postgres://h/d?sslmode=x", "postgres://h/d?colour=red",
+            "postgres://h/d?pool_size=x",
+        ] {
+            let error = Settings::parse(bad).err().unwrap();
+            assert!(
+                error.remedy().starts_with("write it as postgres://") || error.remedy().starts_with("settings are"),
+                "{error}"
+            );
         }
     }
 

@@ -42,6 +42,8 @@ pub struct RowError {
     pub row: u64,
     /// The problem: what was found and what was expected.
     pub reason: String,
+    /// Label and property of the uniqueness constraint that refuses it, if one does.
+    pub constraint: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// The keys by which edges will find nodes.

@@ -354,9 +354,10 @@ pub fn gather<S: BlockSource>(source: &S, kind: Option<Kind>, positions: &[u64])
 pub fn gather_from<S: BlockSource>(
     source: &S,
     kind: Option<Kind>,
-    positions: impl Iterator<Item = u64>,
+    positions: impl Iterator<Item = u64> + Clone,
     count: usize,
 ) -> Result<Column> {
+    let again = positions.clone();
     macro_rules! typed {
         ($filler:expr, $data:expr, $get:ident, $wrap:expr) => {{
             let mut rows = Rows::new(count);
@@ -396,9 +397,9 @@ pub fn gather_from<S: BlockSource>(
     Ok(match kind {
         None => Column::nulls(count),
         Some(Kind::Int) => typed!(0, ColumnData::Int, int, std::convert::identity),
-        Some(Kind::Date) => in_bounds(source, typed!(Date(0), ColumnData::Date, int, Date))?,
+        Some(Kind::Date) => in_bounds(source, typed!(Date(0), ColumnData::Date, int, Date), again)?,
         Some(Kind::LocalDateTime) => parts!(LocalDateTime::default(), ColumnData::LocalDateTime, local_date_time),
-        Some(Kind::LocalTime) => in_bounds(source, typed!(LocalTime(0), ColumnData::LocalTime, int, LocalTime))?,
+        Some(Kind::LocalTime) => in_bounds(source, typed!(LocalTime(0), ColumnData::LocalTime, int, LocalTime), again)?,
         Some(Kind::Time) => parts!(Time::default(), ColumnData::Time, time),
         Some(Kind::DateTime) => parts!(DateTime::default(), ColumnData::DateTime, date_time),
         Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
@@ -565,12 +566,13 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
     }))
 }
 
-/// A column whose dates and times of day are within their bounds; others are damage of the column, told at its first block.
-fn in_bounds<S: BlockSource>(source: &S, column: Column) -> Result<Column> {
-    match column.check_time() {
-        Ok(()) => Ok(column),
-        Err(error) => Err(source.block(0)?.damage(error.message())),
-    }
+/// A column, read from these positions, whose dates and times of day are within their bounds; the first other is damage
+/// of its block.
+fn in_bounds<S: BlockSource>(source: &S, column: Column, mut positions: impl Iterator<Item = u64>) -> Result<Column> {
+    let Err(error) = column.check_time() else { return Ok(column) };
+    let row = (0..column.len()).find(|&row| column.value(row).check_time().is_err());
+    let position = row.and_then(|row| positions.nth(row)).unwrap_or_default();
+    Err(source.block(position as usize / COLUMN_BLOCK_ROWS)?.damage(error.message()))
 }
 
 /// Fails if integers are to be dates, or times of day, and one is none.

@@ -155,6 +155,29 @@ fn values_of_time_out_of_their_bounds_are_damage() {
     }
 }
 
+/// Damage of the third block is told of the third block, however it is read; blocks in memory are numbered from 0.
+#[test]
+fn values_of_time_out_of_their_bounds_are_told_at_their_block() {
+    let date = (Value::from(Date(7)), Value::from(Date(Date::MAX.0 + 1)));
+    let time = (Value::from(LocalTime(7)), Value::from(LocalTime(NANOS_OF_DAY)));
+    for (right, wrong) in [date, time] {
+        let (mut memory, mut writer) = (MemoryColumn::default(), ColumnWriter::default());
+        let mut values = vec![right; 4 * COLUMN_BLOCK_ROWS];
+        let position = 2 * COLUMN_BLOCK_ROWS + 5;
+        values[position] = wrong;
+        memory.push(&mut writer, &Column::from_values(&values)).unwrap();
+        memory.seal(writer).unwrap();
+        let (kind, position) = (kind_of(memory.headers()), position as u64);
+        let positions = [3, position + 1, position, 3 * COLUMN_BLOCK_ROWS as u64];
+        for found in [range(&memory, kind, 0..values.len() as u64), gather(&memory, kind, &positions)] {
+            let error = found.expect_err("a value is wrong");
+            assert_eq!(error.code(), ErrorCode::Corrupt, "{error}");
+            assert!(error.message().contains("at byte 2"), "{error}");
+        }
+        assert!(gather(&memory, kind, &positions[..2]).is_ok());
+    }
+}
+
 #[test]
 fn a_header_that_contradicts_itself_is_damage() {
     let mut bytes = Vec::new();

@@ -131,7 +131,8 @@ fn memory_limit(options: &OpenOptions) -> Result<usize> {
     let Some(limit) = options.memory_bytes_max else { return Ok(crate::os::memory_limit()) };
     if limit < MEMORY_BYTES_MIN {
         let least = MEMORY_BYTES_MIN >> 10;
-        return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} KiB or more"));
+        return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} KiB or more")
+            .with_remedy("raise the limit, or leave it out"));
     }
     Ok(limit)
 }

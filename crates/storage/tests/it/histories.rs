@@ -27,6 +27,11 @@ const LARGE_BYTES: usize = 300;
 
 /// Transactions of one history.
 const TRANSACTIONS: u64 = 5_000;
+/// Transactions larger than memory, and bulk loads, that a history has at least.
+const LARGE_COMMITS: u64 = 50;
+const LOADS: u64 = 1;
+/// Times as many transactions at most, if those are long in coming: readers never wait, and make most of them on a busy machine.
+const TIMES_MAX: u64 = 10;
 
 /// The lists of some keepers.
 fn keys_of(keepers: std::ops::Range<usize>) -> Vec<Key> {
@@ -71,6 +76,8 @@ struct Run<'a> {
     store: &'a NativeStore,
     isolation: IsolationLevel,
     transactions: u64,
+    /// Transactions larger than memory, and bulk loads, without which it is not over.
+    least: (u64, u64),
     /// Some transactions are larger than memory.
     has_large: bool,
     fault: Option<Planted>,
@@ -90,6 +97,7 @@ impl<'a> Run<'a> {
             store,
             isolation,
             transactions,
+            least: (0, 0),
             has_large: false,
             fault: None,
             old: Mutex::default(),
@@ -103,7 +111,10 @@ impl<'a> Run<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.finished.load(Ordering::Relaxed) >= self.transactions
+        let finished = self.finished.load(Ordering::Relaxed);
+        let (large, loads) = self.least;
+        let has_least = || self.store.stats().large_commits >= large && self.loaded.load(Ordering::Relaxed) >= loads;
+        finished >= self.transactions && (finished >= self.transactions * TIMES_MAX || has_least())
     }
 
     fn has_fault(&self, fault: Planted, random: &mut SeededRandom) -> bool {
@@ -306,12 +317,12 @@ fn check_history(seed: u64, options: OpenOptions, isolation: IsolationLevel) -> 
     make_lists(&store);
     let has_large = options.transaction_bytes_max.is_some();
     let mut run = Run::new(&store, &*platform.clock, isolation, TRANSACTIONS);
-    run.has_large = has_large;
+    (run.has_large, run.least) = (has_large, (if has_large { LARGE_COMMITS } else { 0 }, LOADS));
     run.run(seed, &all_keys(), || disturb(&run, &directory, seed));
     let loaded = run.loaded.load(Ordering::Relaxed);
     let history = run.history.into_inner().unwrap();
     let large = store.stats().large_commits;
-    assert!(!has_large || large > 50, "seed {seed}: {large} were larger than memory");
+    assert!(!has_large || large >= LARGE_COMMITS, "seed {seed}: {large} were larger than memory");
     drop(store);
     let findings = find_anomalies(&history);
     if let Some(anomaly) = findings.anomalies.first() {
@@ -325,7 +336,7 @@ fn check_history(seed: u64, options: OpenOptions, isolation: IsolationLevel) -> 
     if isolation == IsolationLevel::Serializable {
         assert!(!findings.has_write_skew, "seed {seed}: some cycle is left, as of write skew");
     }
-    assert!(loaded > 0, "seed {seed}: a bulk load ran beside the writers");
+    assert!(loaded >= LOADS, "seed {seed}: a bulk load ran beside the writers");
     // The store that is opened again holds what was read last.
     let view = directory.open().read().unwrap();
     for operation in &history.last().expect("it was read").operations {

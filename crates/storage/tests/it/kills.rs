@@ -7,7 +7,7 @@
 //! often.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use model::store::{EdgeIds, Expand, NewEdges, NewNodes, NodeScan};
@@ -18,6 +18,7 @@ use model::{
 use storage::{NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 
+use crate::apart;
 use crate::directory::TestDirectory;
 use crate::index_build::hook::yields;
 use crate::numbered;
@@ -239,12 +240,7 @@ pub(crate) fn check(view: &dyn ReadView) -> Vec<i64> {
 }
 
 fn start(directory: &TestDirectory) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kills::child", "--nocapture", "--test-threads=1"])
-        .env(PATH, directory.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+    apart::command("kills::child", &[(PATH, directory.path().as_os_str())]).spawn().unwrap()
 }
 
 /// Runs the child and kills it after a while; the last number of each writer that it acknowledged.

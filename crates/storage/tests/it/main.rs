@@ -1,6 +1,7 @@
 //! The native store from outside: the contract, random writes, crashes, damage, full disks, and what opening refuses.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
 
+mod apart;
 mod backup;
 mod concurrent_cuts;
 mod conflicts;

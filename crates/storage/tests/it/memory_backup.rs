@@ -1,15 +1,14 @@
 //! The memory of backups and restores of a store many times as large, each in a process of its own whose memory can be measured.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use model::store::NewNodes;
 use model::{Column, ColumnData, GraphStore, Interrupt};
 use storage::backup::{backup, restore};
 use storage::{Durability, NativeStore, OpenOptions};
 
+use crate::apart::{number_in, output_of, status};
 use crate::directory::TestDirectory;
-use crate::memory_writes::status;
 
 const PATH: &str = "KNOTWORK_TEST_BACKUP_STORE";
 const WAY: &str = "KNOTWORK_TEST_BACKUP_WAY";
@@ -73,19 +72,8 @@ fn fill(path: &Path) {
 
 /// Runs the child; gives the bytes that were copied, those of logs, and the KiB that it came to hold.
 fn copy(way: &str, path: &Path) -> [usize; 3] {
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory_backup::child", "--nocapture", "--test-threads=1"])
-        .env(PATH, path)
-        .env(WAY, way)
-        .stdout(Stdio::piped())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success(), "{way}: {text}");
-    ["copied", "log", "held"].map(|name| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
-    })
+    let text = output_of("memory_backup::child", &[(PATH, path.as_os_str()), (WAY, way.as_ref())]);
+    ["copied", "log", "held"].map(|name| number_in(&text, name, 1))
 }
 
 #[test]

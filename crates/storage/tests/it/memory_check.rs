@@ -2,7 +2,6 @@
 //! can be measured.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -10,8 +9,8 @@ use model::store::NewNodes;
 use model::{Column, ColumnData, GraphStore, Interrupt};
 use storage::{Durability, NativeStore, OpenOptions};
 
+use crate::apart::{number_in, output_of, status};
 use crate::directory::TestDirectory;
-use crate::memory_writes::status;
 
 const PATH: &str = "KNOTWORK_TEST_CHECKED_STORE";
 const WAY: &str = "KNOTWORK_TEST_CHECKED_WAY";
@@ -77,17 +76,9 @@ fn a_long_log_is_checked_and_salvaged_within_the_memory_for_it() {
     let bytes = fill(directory.path());
     assert!(bytes > 2 * MOST, "{bytes} bytes are in the log alone");
     for way in ["check", "recover"] {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "memory_check::child", "--nocapture", "--test-threads=1"])
-            .env(PATH, directory.path())
-            .env(WAY, way)
-            .stdout(Stdio::piped())
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&child.stdout);
-        assert!(child.status.success(), "{way}: {text}");
-        let held = text.lines().find_map(|line| line.strip_prefix("held ")).unwrap_or_else(|| panic!("{text}"));
-        let (held, most) = (held.parse::<usize>().unwrap(), MOST >> 10);
+        let variables = [(PATH, directory.path().as_os_str()), (WAY, way.as_ref())];
+        let held = number_in(&output_of("memory_check::child", &variables), "held", 1);
+        let most = MOST >> 10;
         assert!(held <= most, "{way}: {held} KiB were held of a log of {} KiB, at most {most} may be", bytes >> 10);
     }
     std::fs::remove_dir_all(directory.path().with_extension("recovered")).unwrap();

@@ -2,14 +2,13 @@
 //! can be measured.
 
 use std::ops::Range;
-use std::process::{Command, Stdio};
 
 use model::store::{EdgeIds, NewEdges, NewNodes};
 use model::{Column, ColumnData, Direction, EdgeBatch, EdgeId, Expand, GraphStore, NodeId, WriteTransaction};
 use storage::{Durability, NativeStore, OpenOptions};
 
+use crate::apart::{held_most, number_in, output_of};
 use crate::directory::TestDirectory;
-use crate::memory_writes::status;
 
 const PATH: &str = "KNOTWORK_TEST_LARGE_STORE";
 const LIMIT: usize = 24 << 20;
@@ -28,27 +27,26 @@ const LOGGED: &str = "logged.knot";
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };
-    let before = status("VmRSS").unwrap_or(0);
     let options = OpenOptions { memory_bytes_max: Some(LIMIT), durability: Durability::Off, ..OpenOptions::create() };
     let store = NativeStore::open(path.as_ref(), options, storage::os::platform()).unwrap();
     let nodes = create(&store);
     println!("\nedges {}", store.read().unwrap().statistics().edges);
-    println!("created {}", status("VmHWM").map_or(0, |most| most.saturating_sub(before)));
+    println!("created {}", held_most());
     delete(&store, &nodes);
     println!("left {}", store.read().unwrap().statistics().edges);
-    println!("deleted {}", status("VmHWM").map_or(0, |most| most.saturating_sub(before)));
+    println!("deleted {}", held_most());
     println!("counted {}", store.memory().peak());
     drop(store);
     let logged = std::path::Path::new(&path).with_extension(LOGGED);
     let reading = OpenOptions { memory_bytes_max: Some(LIMIT), ..OpenOptions::read_only() };
     let store = NativeStore::open(&logged, reading, storage::os::platform()).unwrap();
     println!("read {}", count_edges(&store));
-    println!("looked {}", status("VmHWM").map_or(0, |most| most.saturating_sub(before)));
+    println!("looked {}", held_most());
     println!("held {}", store.memory().peak());
     drop(store);
     let store = NativeStore::open(&logged, options, storage::os::platform()).unwrap();
     println!("repeated {}", store.read().unwrap().statistics().edges);
-    println!("opened {}", status("VmHWM").map_or(0, |most| most.saturating_sub(before)));
+    println!("opened {}", held_most());
     println!("replayed {}", store.memory().peak());
 }
 
@@ -124,20 +122,9 @@ fn one_transaction_of_many_times_the_memory_is_within_the_limit() {
     let directory = TestDirectory::new();
     let logged = directory.path().with_extension(LOGGED);
     write_long_log(&logged);
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory_large::child", "--nocapture", "--test-threads=1"])
-        .env(PATH, directory.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
+    let text = output_of("memory_large::child", &[(PATH, directory.path().as_os_str())]);
     std::fs::remove_dir_all(&logged).unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
-    let number = |name: &str| -> usize {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
-    };
+    let number = |name: &str| number_in(&text, name, 1);
     assert_eq!((number("edges"), number("left")), (EDGES, 0), "{text}");
     assert_eq!((number("read"), number("repeated")), (EDGES, EDGES), "{text}");
     let is_counted = |name: &str| number(name) <= LIMIT + LIMIT / 4;

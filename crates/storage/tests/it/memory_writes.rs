@@ -1,14 +1,13 @@
 //! The memory limit while much is written: flushes, merges, an index build and readers at once, in a process of their own whose
 //! memory can be measured.
 
-use std::process::{Command, Stdio};
-
 use model::store::{NewEdges, NewNodes};
 use model::{Column, ColumnData, Constraint, Consumer, GraphStore, Interrupt, IsolationLevel, NodeId};
 use storage::levels::Policy;
 use storage::{Durability, NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 
+use crate::apart::{held_most, number_in, output_of};
 use crate::directory::TestDirectory;
 
 const PATH: &str = "KNOTWORK_TEST_MEMORY_STORE";
@@ -19,20 +18,11 @@ const BESIDES: usize = 40 << 20;
 const NODES: usize = 4_000;
 const ROUNDS: usize = 60;
 
-/// KiB of memory that this process had at most, and has.
-pub(crate) fn status(name: &str) -> Option<usize> {
-    let platform = storage::os::platform();
-    let text = String::from_utf8(platform.disk.read("/proc/self/status".as_ref()).ok()?).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
-}
-
 /// The work of the child; nothing when run as a test.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(PATH) else { return };
     let limit: usize = std::env::var(BYTES).unwrap().parse().unwrap();
-    let before = status("VmRSS").unwrap_or(0);
     let compaction = Policy { level0_edges: 20_000, ..Policy::default() };
     let options =
         OpenOptions { memory_bytes_max: Some(limit), durability: Durability::Off, compaction, ..OpenOptions::create() };
@@ -56,7 +46,7 @@ fn child() {
     for usage in usage {
         println!("{} {} {}", usage.consumer.name().replace(' ', "-"), usage.used, usage.peak);
     }
-    println!("rss {}", status("VmHWM").map_or(0, |most| most.saturating_sub(before)));
+    println!("held {}", held_most());
 }
 
 fn write(store: &NativeStore, round: u64) {
@@ -100,23 +90,7 @@ fn read(store: &NativeStore, round: u64) {
 /// Output of a child with that limit.
 fn run(limit: usize) -> String {
     let directory = TestDirectory::new();
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory_writes::child", "--nocapture", "--test-threads=1"])
-        .env(PATH, directory.path())
-        .env(BYTES, limit.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
-    text.into_owned()
-}
-
-/// The number at a place of the line of that name.
-fn number_in(text: &str, name: &str, at: usize) -> usize {
-    let line = text.lines().find(|line| line.split(' ').next() == Some(name)).unwrap_or_else(|| panic!("{text}"));
-    line.split(' ').nth(at).unwrap().parse().unwrap()
+    output_of("memory_writes::child", &[(PATH, directory.path().as_os_str()), (BYTES, limit.to_string().as_ref())])
 }
 
 /// Bytes that a process with a small limit holds besides, as docs/memory-and-limits.md says, with those of the test itself.
@@ -130,7 +104,7 @@ fn a_small_limit_holds_but_for_what_is_said() {
     assert_eq!(number("nodes", 1), NODES * ROUNDS, "{text}");
     assert!(number("compactions", 1) > 2, "{text}");
     assert!(number("most", 1) <= SMALL + SMALL / 8, "{text}");
-    assert!(number("rss", 1) <= (SMALL + BESIDES_SMALL) >> 10, "{text}");
+    assert!(number("held", 1) <= (SMALL + BESIDES_SMALL) >> 10, "{text}");
 }
 
 #[test]
@@ -144,9 +118,9 @@ fn the_limit_holds_for_writes_merges_and_index_builds() {
     assert!(number(compaction, 1) == 0 && number(compaction, 2) > 0, "nothing is counted that is not held: {text}");
     assert!(number(compaction, 2) <= LIMIT / 4 * 3, "{text}");
     assert_eq!((number("sort", 1), number("query", 1)), (0, 0), "{text}");
-    let rss = number("rss", 1);
-    if rss == 0 {
+    let held = number("held", 1);
+    if held == 0 {
         eprintln!("this system does not tell what a process holds: only the counts were checked");
     }
-    assert!(rss <= (LIMIT + BESIDES) >> 10, "{rss} KiB were held, the limit is {} KiB: {text}", LIMIT >> 10);
+    assert!(held <= (LIMIT + BESIDES) >> 10, "{held} KiB were held, the limit is {} KiB: {text}", LIMIT >> 10);
 }

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use model::{ErrorCode, GraphStore, Interrupt, ReadView};
@@ -13,6 +13,7 @@ use storage::{NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::{FaultyDisk, platform};
 
+use crate::apart;
 use crate::directory::TestDirectory;
 use crate::vast::{self, PATH, questions};
 
@@ -164,9 +165,8 @@ fn child() {
 fn files_cut_short_under_an_open_store_are_errors_and_no_signal() {
     let directory = TestDirectory::new();
     vast::make(&directory.platform(), directory.path(), 83);
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["read_errors::child", "--exact", "--nocapture"])
-        .env(CUT, directory.path())
+    let child = apart::command("read_errors::child", &[(CUT, directory.path().as_os_str())])
+        .stderr(Stdio::piped())
         .output()
         .unwrap();
     let told = format!("{}\n{}", String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));

@@ -18,6 +18,7 @@ use testing::reference_store::ReferenceStore;
 use testing::simulation::{FaultyDisk, MemoryDisk, platform};
 
 use crate::directory::TestDirectory;
+use crate::index_build::hook::ends_after;
 use crate::numbered;
 
 const STORE: &str = "/stores/damaged.knot";
@@ -180,6 +181,31 @@ fn what_is_damaged_is_lost_and_told_and_nothing_else() {
             disk.corrupt(&path, flip).unwrap();
         }
     }
+}
+
+/// Check and salvage that are stopped at any look leave what they read as it was, and nothing beside it.
+#[test]
+fn check_and_salvage_are_stopped_at_any_moment() {
+    let disk = Arc::new(MemoryDisk::new());
+    let platform = platform(disk.clone(), seed_or(66));
+    make(&platform);
+    let before = disk.files();
+    let checked = |interrupt: &Interrupt| storage::check::check(&platform, Path::new(STORE), interrupt).map(drop);
+    let salvaged = |interrupt: &Interrupt| {
+        recover(&platform, Path::new(STORE), Path::new(NEW), interrupt).map(|recovery| assert_eq!(recovery.losses, []))
+    };
+    type Work<'a> = &'a dyn Fn(&Interrupt) -> model::Result<()>;
+    for (name, work) in [("check", &checked as Work<'_>), ("salvage", &salvaged)] {
+        let (mut looks, mut stopped) = (1, 0);
+        while let Err(error) = work(&ends_after(looks)) {
+            assert_eq!(error.code(), ErrorCode::Timeout, "{name}, {looks} looks: {error}");
+            assert_eq!(disk.files(), before, "{name}, {looks} looks");
+            (looks, stopped) = (looks + 1 + looks / 2, stopped + 1);
+        }
+        assert!(stopped > 3, "{name} was stopped {stopped} times");
+    }
+    remove_new(&platform);
+    assert_eq!(disk.files(), before);
 }
 
 #[test]

@@ -133,7 +133,8 @@ impl EdgeLoader {
         let is_dangling = |row: usize| sources[row] == MISSING || targets[row] == MISSING;
         if sources.contains(&MISSING) || targets.contains(&MISSING) {
             for row in (0..keys.len()).filter(|&row| is_dangling(row)) {
-                errors.push(RowError { row: rows.origin + row as u64, reason: dangling(rows, row, sources[row]) });
+                let reason = dangling(rows, row, sources[row]);
+                errors.push(RowError { row: rows.origin + row as u64, reason, constraint: None });
             }
             let kept: Vec<u32> = (0..keys.len() as u32).filter(|&row| !is_dangling(row as usize)).collect();
             let columns: Vec<Column> = rows.columns.iter().map(|column| column.gather(&kept)).collect();

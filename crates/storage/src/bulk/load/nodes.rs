@@ -1,5 +1,7 @@
 //! The first phase of a bulk load: rows of nodes become segments, keys and index entries.
 
+use std::sync::Arc;
+
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, ColumnData, Constraint, Result, Schema};
 
@@ -145,7 +147,7 @@ impl BulkLoad {
                 Some(_) => format!("the key {}{} is there already", key.values.value(row), of_group(key.group)),
             };
             *fate = Fate::Refuse;
-            added.errors.push(RowError { row: rows.origin + row as u64, reason });
+            added.errors.push(RowError { row: rows.origin + row as u64, reason, constraint: None });
         }
         Ok(())
     }
@@ -196,7 +198,8 @@ impl BulkLoad {
                     *fate = Fate::Refuse;
                     let (label, key) = (self.schema.label_name(build.label), self.schema.property_key_name(build.key));
                     let reason = format!("the value {} of :{label}({key}) is there already", values.value(row));
-                    added.errors.push(RowError { row: rows.origin + row as u64, reason });
+                    let constraint = Some((Arc::from(label), Arc::from(key)));
+                    added.errors.push(RowError { row: rows.origin + row as u64, reason, constraint });
                 }
             }
         }
@@ -223,7 +226,7 @@ impl BulkLoad {
                 if policy == OnDuplicate::Error {
                     let (value, group) = (rows.values.value(row), of_group(rows.group));
                     let reason = format!("the key {value}{group} is there already");
-                    added.errors.push(RowError { row: batch.origin + row as u64, reason });
+                    added.errors.push(RowError { row: batch.origin + row as u64, reason, constraint: None });
                 }
             }
             added.nodes.push(match *fate {

@@ -86,7 +86,7 @@ pub(super) fn beside<R>(
 }
 
 /// An interrupt whose time is over after a number of looks.
-pub(super) fn ends_after(looks: u64) -> Interrupt {
+pub(crate) fn ends_after(looks: u64) -> Interrupt {
     let hook = Hook { looks: AtomicU64::new(0), at: looks + 1, again_after: None, event: Event::End };
     with_clock(hook, Duration::from_nanos(1))
 }
