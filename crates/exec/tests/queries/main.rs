@@ -19,6 +19,7 @@ mod projection;
 mod random;
 mod repeated;
 mod searches;
+mod shapes;
 mod spilled_paths;
 mod writing;
 
