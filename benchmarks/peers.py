@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import threading
 import time
 import warnings
 
@@ -64,7 +65,7 @@ class Sql:
     """DuckDB or SQLite."""
 
     def __init__(self, name, store, threads):
-        self.name = name
+        self.name, self.timer = name, threading.Timer(0, lambda: None)
         if name == "duckdb":
             self.connection = importlib.import_module("duckdb").connect(store)
             self.connection.execute(f"SET threads TO {threads}")
@@ -96,7 +97,13 @@ class Sql:
         self.connection.execute("COMMIT")
 
     def limit(self, seconds):
-        if self.name == "sqlite":
+        if self.name == "duckdb":
+            # It has no time-out of its own.
+            self.timer.cancel()
+            self.timer = threading.Timer(seconds, self.connection.interrupt)
+            self.timer.daemon = True
+            self.timer.start()
+        else:
             self.end = now() + seconds
             self.connection.set_progress_handler(lambda: now() > self.end, 1_000_000)
 
@@ -111,6 +118,7 @@ class Sql:
         return ask
 
     def close(self):
+        self.timer.cancel()
         self.connection.close()
 
 

@@ -9,7 +9,8 @@
 # And A* over databases, the evaluation of the Crackle paper run anew (sources/evaluate.py), on a generated graph like that of
 # roads, and on Rome's if ROADS names a folder with it; and generated questions to attached databases beside SQL
 # (sources/questions.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher analytics analytics_large python sources"
+# Generated shapes of queries beside DuckDB, answers compared and ratios shown (shapes.py).
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes analytics analytics_large python sources"
 # chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +26,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory indexes cypher analytics analytics_large python sources}
+parts=${PARTS:-graph store memory indexes cypher shapes analytics analytics_large python sources}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -38,6 +39,7 @@ for part in $parts; do
     memory) ./benchmarks/memory.sh ;;
     indexes) ./benchmarks/indexes.sh ;;
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
+    shapes) "$python" benchmarks/shapes.py "$cache/shapes" ;;
     analytics)
       "$python" -c 'import networkit, igraph, graphblas' 2>/dev/null \
         || "$cache/env/bin/pip" install --quiet networkit==11.2.2 igraph==1.0.0 python-graphblas==2025.2.0 scipy
