@@ -53,6 +53,15 @@ step ./scripts/servers.sh
 packages=(--workspace)
 scripts/python.sh --is-possible || packages+=(--exclude knotwork-python)
 step cargo test "${packages[@]}" --all-features --no-fail-fast
+# The binary that the tests of the command were run with.
+echo "== ./scripts/drivers.sh"
+status=0
+KNOT=$PWD/target/debug/knot ./scripts/drivers.sh || status=$?
+if [ "$status" -eq 77 ]; then
+    echo "Neo4j's Python driver" >>"$KNOTWORK_SKIPPED"
+elif [ "$status" -ne 0 ]; then
+    exit "$status"
+fi
 echo "== ./scripts/python.sh"
 status=0
 PROFILE=dev ./scripts/python.sh || status=$?

@@ -149,6 +149,8 @@ fn priority(text: &str) -> Result<Priority, String> {
 pub(crate) enum Command {
     /// Run queries and print their rows
     Query(QueryArguments),
+    /// Serve a store to the drivers of Neo4j, over Bolt
+    Serve(ServeArguments),
     /// Import files of nodes and edges
     Import(Box<ImportArguments>),
     /// Export a store into a folder of files
@@ -207,6 +209,62 @@ pub(crate) struct QueryArguments {
     /// Do not print counts and times to standard error
     #[arg(short = 's', long)]
     pub(crate) no_stats: bool,
+}
+
+/// `knot serve`.
+///
+/// Listens on this machine alone, and lets in who has the password of the user neo4j. At the first start one is made, and stands
+/// in STORE.password. docs/server.md tells the rest.
+#[derive(Args)]
+pub(crate) struct ServeArguments {
+    /// The store's directory, which is made if it is missing and its name ends in .knot
+    pub(crate) store: PathBuf,
+    /// Address to listen on; may be given several times [default: 127.0.0.1:7687 and [::1]:7687]
+    #[arg(short, long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// File of users and their passwords [default: STORE.users]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) users: Option<PathBuf>,
+    /// Set the password of the user neo4j to the first line of standard input, and end
+    #[arg(long, conflicts_with = "no_auth")]
+    pub(crate) set_password: bool,
+    /// Let everybody in who reaches the address, which must be one of this machine
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+    /// Listen on addresses that other machines reach, though passwords and rows are not encrypted on their way
+    #[arg(long)]
+    pub(crate) plaintext: bool,
+    /// Address for clients that ask for a route and do not say which one they dialled
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) advertise: Option<String>,
+    /// The newest version of Bolt to offer, as 5.4 [default: 6.0]
+    #[arg(long, value_name = "VERSION", value_parser = bolt_version)]
+    pub(crate) bolt_version: Option<server::Version>,
+    /// Connections at a time
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    pub(crate) connections: usize,
+    /// Statements at a time; further ones wait for at most 10 s
+    #[arg(long, value_name = "NUMBER", default_value_t = 64)]
+    pub(crate) statements: usize,
+    /// Size of a message, which holds a statement and its parameters, as 16MiB
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    pub(crate) message_limit: String,
+    /// Time for which a transaction may be open without a request, as 10min
+    #[arg(long, value_name = "DURATION", default_value = "10min", value_parser = timeout)]
+    pub(crate) idle_transaction: Duration,
+    /// Time for which a statement waits for its client to take rows, before it goes on into a temporary file
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = timeout)]
+    pub(crate) patience: Duration,
+    /// Time that statements at work have to end when the server is told to
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = timeout)]
+    pub(crate) drain: Duration,
+    #[command(flatten)]
+    pub(crate) opening: OpeningArguments,
+}
+
+fn bolt_version(text: &str) -> Result<server::Version, String> {
+    let known: Vec<String> = server::Version::ALL.iter().map(ToString::to_string).collect();
+    server::Version::parse(text).ok_or_else(|| format!("expected one of {}, found {text}", known.join(", ")))
 }
 
 /// `knot import`.

@@ -17,12 +17,14 @@ mod import;
 mod info;
 pub(crate) mod query;
 mod recover;
+mod serve;
 mod source;
 
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
     match arguments.command {
         Some(Command::Query(arguments)) => query::run(&arguments),
+        Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Import(arguments)) => import::run(&arguments),
         Some(Command::Export(arguments)) => export::run(&arguments),
         Some(Command::Info(arguments)) => info::run(&arguments),

@@ -13,8 +13,10 @@ pub enum Action {
     Batches,
     /// It copies from or to files, or attaches or copies a source.
     Copy,
-    /// It tells a plan, or begins or ends a transaction.
+    /// It tells a plan, or merges what was written into files.
     Control,
+    /// It begins or ends a transaction.
+    Transaction,
 }
 
 /// Description and estimates of a statement that are known before it runs.
@@ -28,12 +30,16 @@ pub struct Outlook {
     pub work: f64,
     /// True if it calls a procedure, whose cost no estimate covers.
     pub calls_procedure: bool,
+    /// True if its plan writes, also where it is only told.
+    pub plan_writes: bool,
+    /// True if its plan makes or drops rules, also where it is only told.
+    pub is_schema: bool,
 }
 
 impl Outlook {
     /// The outlook of a statement without a plan.
     pub(crate) fn without_plan(action: Action) -> Outlook {
-        Outlook { action, rows: 0.0, work: 0.0, calls_procedure: false }
+        Outlook { action, rows: 0.0, work: 0.0, calls_procedure: false, plan_writes: false, is_schema: false }
     }
 
     pub(crate) fn of_plan(prefix: Prefix, plan: &Plan) -> Outlook {
@@ -43,7 +49,12 @@ impl Outlook {
             (_, PlanMode::Write | PlanMode::Schema) => Action::Write,
             (_, PlanMode::Batches) => Action::Batches,
         };
-        let mut outlook = Outlook { rows: plan.root.estimated_rows, ..Outlook::without_plan(action) };
+        let mut outlook = Outlook {
+            rows: plan.root.estimated_rows,
+            plan_writes: plan.mode != PlanMode::Read,
+            is_schema: plan.mode == PlanMode::Schema,
+            ..Outlook::without_plan(action)
+        };
         let mut operators: Vec<&Operator> = vec![&plan.root];
         while let Some(operator) = operators.pop() {
             outlook.work += operator.estimated_rows;

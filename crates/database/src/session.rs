@@ -105,7 +105,8 @@ impl Text {
         match self {
             Text::Query(compiled) => compiled.outlook,
             Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
-            Text::Begin | Text::Commit | Text::Rollback | Text::Checkpoint => Outlook::without_plan(Action::Control),
+            Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Transaction),
+            Text::Checkpoint => Outlook::without_plan(Action::Control),
         }
     }
 }

@@ -48,6 +48,15 @@ impl SpillSpace {
         self.open_files.load(Ordering::Relaxed)
     }
 
+    /// A temporary file, gone when it is dropped.
+    ///
+    /// # Errors
+    /// Fails if there is no place for one.
+    pub fn temporary(self: &Arc<SpillSpace>) -> Result<Box<dyn TemporaryFile>> {
+        let (file, _) = self.open()?;
+        Ok(Box::new(CountedFile { file, space: self.clone() }))
+    }
+
     fn open(&self) -> Result<(Box<dyn TemporaryFile>, PathBuf)> {
         let Some(disk) = &self.disk else {
             return Err(error!(
@@ -255,8 +264,7 @@ impl Workspace for QueryMemory {
     }
 
     fn temporary(&self) -> Result<Box<dyn TemporaryFile>> {
-        let (file, _) = self.space.open()?;
-        Ok(Box::new(CountedFile { file, space: self.space.clone() }))
+        self.space.temporary()
     }
 }
 

@@ -64,7 +64,7 @@ macro_rules! registry {
                 match self { $(ErrorCode::$variant => ErrorClass::$class,)* }
             }
 
-            /// The status that Neo4j's drivers know, without the leading `Neo.<class>Error.`.
+            /// The code that Neo4j's drivers know. Whether they try again goes by it, not by our class.
             pub fn bolt_status(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $status,)* }
             }
@@ -83,38 +83,38 @@ macro_rules! registry {
 }
 
 registry! {
-    (Syntax, "SYNTAX", Client, "Statement.SyntaxError", "the query does not parse", ""),
-    (Semantic, "SEMANTIC", Client, "Statement.SemanticError", "the query parses but has no meaning", ""),
-    (Unsupported, "UNSUPPORTED", Client, "Statement.FeatureNotSupported", "the query uses a construct that is not there yet", "rewrite that part of the query"),
-    (UnknownFunction, "UNKNOWN_FUNCTION", Client, "Statement.SyntaxError", "no function has that name", "check the spelling"),
-    (UnknownProcedure, "UNKNOWN_PROCEDURE", Client, "Procedure.ProcedureNotFound", "no procedure has that name", "check the spelling"),
-    (ProcedureFailed, "PROCEDURE_FAILED", Client, "Procedure.ProcedureCallFailed", "a procedure refused its input", ""),
-    (Parameter, "PARAMETER", Client, "Statement.ParameterMissing", "a parameter of the query has no value", "pass it with --param, or :param in the shell"),
-    (Type, "TYPE", Client, "Statement.TypeError", "a value has the wrong type", "convert it, or test it first"),
-    (Arithmetic, "ARITHMETIC", Client, "Statement.ArithmeticError", "a calculation has no result", "guard the operands"),
-    (Argument, "ARGUMENT", Client, "Statement.ArgumentError", "an argument is outside its range", ""),
-    (NotFound, "NOT_FOUND", Client, "Statement.EntityNotFound", "a node or edge is no longer there", "match it again"),
-    (Constraint, "CONSTRAINT", Client, "Schema.ConstraintValidationFailed", "a write breaks a constraint", "change the data or drop the constraint"),
-    (SchemaRule, "SCHEMA", Client, "Schema.ConstraintAlreadyExists", "a constraint cannot be made or dropped", ""),
-    (StillConnected, "STILL_CONNECTED", Client, "Schema.ConstraintValidationFailed", "a node that still has edges cannot be deleted", "use DETACH DELETE"),
-    (ReadOnly, "READ_ONLY", Client, "Statement.AccessMode", "a write reached a store or transaction that only reads", "open it for writing"),
-    (TransactionState, "TRANSACTION_STATE", Client, "Transaction.TransactionHookFailed", "the session is not in the state that the command needs", "begin, commit or roll back first"),
-    (Conflict, "CONFLICT", Transient, "Transaction.Outdated", "another write came first", "retry the transaction"),
-    (Cancelled, "CANCELLED", Client, "Transaction.Terminated", "the query was cancelled", "run it again"),
-    (Timeout, "TIMEOUT", Client, "Transaction.TransactionTimedOut", "the query ran longer than it may", "raise the timeout or ask for less"),
-    (Limit, "LIMIT", Client, "General.MemoryPoolOutOfMemoryError", "the query needs more than its limit", "raise the limit or ask for less"),
-    (Busy, "BUSY", Client, "General.DatabaseUnavailable", "another process has the store open", "close it there"),
-    (NotAStore, "NOT_A_STORE", Client, "Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path; `knot NAME.knot` creates a store, and so does an import"),
-    (Version, "VERSION", Client, "General.DatabaseUnavailable", "the store was written by a newer format", "open it with a newer Knotwork"),
-    (Import, "IMPORT", Client, "Statement.ExternalResourceFailed", "a file to import cannot be read as asked", "mend the row, or use --skip-bad"),
-    (File, "FILE", Client, "Statement.ExternalResourceFailed", "a file cannot be read or written", "check the path and the rights"),
-    (Io, "IO", Database, "General.StorageError", "the disk refused a read or a write", "check the disk; reopen the store"),
-    (DiskFull, "DISK_FULL", Database, "General.StorageError", "the disk is full", "free space, then try again"),
-    (Corrupt, "CORRUPT", Database, "General.StorageDamageDetected", "the store's bytes are not what was written", "run knot check; restore a copy"),
-    (Closed, "CLOSED", Database, "General.DatabaseUnavailable", "the store refuses work after a failed write", "reopen the store"),
-    (Source, "SOURCE", Transient, "Statement.ExternalResourceFailed", "a database that is attached does not answer as asked", "see that it runs and lets you in, then try again"),
-    (Definition, "DEFINITION", Client, "Statement.ExternalResourceFailed", "a graph definition does not fit its source", "mend the definition; knot source check says where"),
-    (Internal, "INTERNAL", Database, "General.UnknownError", "a belief of this program was broken", "report it with the query"),
+    (Syntax, "SYNTAX", Client, "Neo.ClientError.Statement.SyntaxError", "the query does not parse", ""),
+    (Semantic, "SEMANTIC", Client, "Neo.ClientError.Statement.SemanticError", "the query parses but has no meaning", ""),
+    (Unsupported, "UNSUPPORTED", Client, "Neo.ClientError.Statement.UnsupportedOperationError", "the query uses a construct that is not there yet", "rewrite that part of the query"),
+    (UnknownFunction, "UNKNOWN_FUNCTION", Client, "Neo.ClientError.Statement.SyntaxError", "no function has that name", "check the spelling"),
+    (UnknownProcedure, "UNKNOWN_PROCEDURE", Client, "Neo.ClientError.Procedure.ProcedureNotFound", "no procedure has that name", "check the spelling"),
+    (ProcedureFailed, "PROCEDURE_FAILED", Client, "Neo.ClientError.Procedure.ProcedureCallFailed", "a procedure refused its input", ""),
+    (Parameter, "PARAMETER", Client, "Neo.ClientError.Statement.ParameterMissing", "a parameter of the query has no value", "pass it with --param, or :param in the shell"),
+    (Type, "TYPE", Client, "Neo.ClientError.Statement.TypeError", "a value has the wrong type", "convert it, or test it first"),
+    (Arithmetic, "ARITHMETIC", Client, "Neo.ClientError.Statement.ArithmeticError", "a calculation has no result", "guard the operands"),
+    (Argument, "ARGUMENT", Client, "Neo.ClientError.Statement.ArgumentError", "an argument is outside its range", ""),
+    (NotFound, "NOT_FOUND", Client, "Neo.ClientError.Statement.EntityNotFound", "a node or edge is no longer there", "match it again"),
+    (Constraint, "CONSTRAINT", Client, "Neo.ClientError.Schema.ConstraintValidationFailed", "a write breaks a constraint", "change the data or drop the constraint"),
+    (SchemaRule, "SCHEMA", Client, "Neo.ClientError.Schema.ConstraintAlreadyExists", "a constraint cannot be made or dropped", ""),
+    (StillConnected, "STILL_CONNECTED", Client, "Neo.ClientError.Schema.ConstraintValidationFailed", "a node that still has edges cannot be deleted", "use DETACH DELETE"),
+    (ReadOnly, "READ_ONLY", Client, "Neo.ClientError.Statement.AccessMode", "a write reached a store or transaction that only reads", "open it for writing"),
+    (TransactionState, "TRANSACTION_STATE", Client, "Neo.ClientError.Transaction.ForbiddenDueToTransactionType", "the session is not in the state that the command needs", "begin, commit or roll back first"),
+    (Conflict, "CONFLICT", Transient, "Neo.TransientError.Transaction.Outdated", "another write came first", "retry the transaction"),
+    (Cancelled, "CANCELLED", Client, "Neo.ClientError.Transaction.Terminated", "the query was cancelled", "run it again"),
+    (Timeout, "TIMEOUT", Client, "Neo.ClientError.Transaction.TransactionTimedOut", "the query ran longer than it may", "raise the timeout or ask for less"),
+    (Limit, "LIMIT", Client, "Neo.ClientError.General.TransactionOutOfMemoryError", "the query needs more than its limit", "raise the limit or ask for less"),
+    (Busy, "BUSY", Client, "Neo.TransientError.General.DatabaseUnavailable", "another process has the store open", "close it there"),
+    (NotAStore, "NOT_A_STORE", Client, "Neo.ClientError.Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path; `knot NAME.knot` creates a store, and so does an import"),
+    (Version, "VERSION", Client, "Neo.TransientError.General.DatabaseUnavailable", "the store was written by a newer format", "open it with a newer Knotwork"),
+    (Import, "IMPORT", Client, "Neo.ClientError.Statement.ExternalResourceFailed", "a file to import cannot be read as asked", "mend the row, or use --skip-bad"),
+    (File, "FILE", Client, "Neo.ClientError.Statement.ExternalResourceFailed", "a file cannot be read or written", "check the path and the rights"),
+    (Io, "IO", Database, "Neo.DatabaseError.General.UnknownError", "the disk refused a read or a write", "check the disk; reopen the store"),
+    (DiskFull, "DISK_FULL", Database, "Neo.DatabaseError.General.UnknownError", "the disk is full", "free space, then try again"),
+    (Corrupt, "CORRUPT", Database, "Neo.DatabaseError.General.StorageDamageDetected", "the store's bytes are not what was written", "run knot check; restore a copy"),
+    (Closed, "CLOSED", Database, "Neo.DatabaseError.General.UnknownError", "the store refuses work after a failed write", "reopen the store"),
+    (Source, "SOURCE", Transient, "Neo.TransientError.General.DatabaseUnavailable", "a database that is attached does not answer as asked", "see that it runs and lets you in, then try again"),
+    (Definition, "DEFINITION", Client, "Neo.ClientError.Statement.ExternalResourceFailed", "a graph definition does not fit its source", "mend the definition; knot source check says where"),
+    (Internal, "INTERNAL", Database, "Neo.DatabaseError.General.UnknownError", "a belief of this program was broken", "report it with the query"),
 }
 
 impl ErrorCode {

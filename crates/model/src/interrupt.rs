@@ -176,6 +176,12 @@ impl Interrupt {
         }
     }
 
+    /// Waits, by `wait`, for whoever takes the rows: others work meanwhile as if the run were not there.
+    pub fn while_aside<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let _aside = self.0.turn.get().map(|turn| turn.step_aside());
+        wait()
+    }
+
     /// The run reads something that others may read at the same time; see [`Turn::keep_pace`].
     pub fn keep_pace(&self, with: u64) {
         if let Some(turn) = self.0.turn.get() {

@@ -261,6 +261,20 @@ impl Turn {
         scheduler.resting.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// The statement waits for its client until the guard is dropped: others work as if it were not there. It is long from then on.
+    pub fn step_aside(&self) -> Aside<'_> {
+        self.become_long();
+        let threads = self.threads.swap(0, Ordering::Relaxed);
+        self.scheduler.wanted.fetch_sub(threads, Ordering::Relaxed);
+        let mut long = self.scheduler.lock();
+        let place = long.iter().position(|one| one.turn == self.id);
+        let entry = place.map(|place| long.swap_remove(place));
+        self.scheduler.rank(&long);
+        drop(long);
+        self.scheduler.wake();
+        Aside { turn: self, threads, entry }
+    }
+
     /// Number of times that the statements of this turn have rested.
     pub fn rests(&self) -> u64 {
         self.rests.load(Ordering::Relaxed)
@@ -285,6 +299,25 @@ impl Drop for AtWork<'_> {
             scheduler.short.fetch_sub(1, Ordering::Relaxed);
         }
         scheduler.wake();
+    }
+}
+
+/// A statement that waits for its client.
+#[derive(Debug)]
+pub struct Aside<'a> {
+    turn: &'a Turn,
+    threads: usize,
+    entry: Option<Long>,
+}
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        let scheduler = &self.turn.scheduler;
+        self.turn.threads.fetch_add(self.threads, Ordering::Relaxed);
+        scheduler.wanted.fetch_add(self.threads, Ordering::Relaxed);
+        let mut long = scheduler.lock();
+        long.extend(self.entry.take());
+        scheduler.rank(&long);
     }
 }
 
@@ -314,6 +347,27 @@ mod tests {
         let before = turn.rests();
         turn.step();
         turn.rests() - before
+    }
+
+    #[test]
+    fn who_waits_for_a_client_keeps_nobody_waiting() {
+        let clock = Arc::new(SetClock::default());
+        let scheduler = Scheduler::new(clock.clone(), 1);
+        let (one, two) = (scheduler.turn(), scheduler.turn());
+        let first = one.begin(Priority::High, 0, None);
+        let _second = two.begin(Priority::Normal, 0, None);
+        two.become_long();
+        clock.0.store(SHORT_NS, Ordering::Relaxed);
+        assert_eq!(rests(&two), 1);
+        clock.0.store(2 * SHORT_NS, Ordering::Relaxed);
+        let aside = one.step_aside();
+        assert_eq!(rests(&two), 0);
+        drop(aside);
+        clock.0.store(3 * SHORT_NS, Ordering::Relaxed);
+        assert_eq!((rests(&one), rests(&two)), (0, 1));
+        drop(first);
+        clock.0.store(4 * SHORT_NS, Ordering::Relaxed);
+        assert_eq!(rests(&two), 0);
     }
 
     #[test]

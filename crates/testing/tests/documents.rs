@@ -39,11 +39,11 @@ wrong in the text itself is a `SyntaxError`, as it is in Neo4j.
 |---|---|
 ";
 
-fn class_name(class: ErrorClass) -> (&'static str, &'static str) {
+fn class_name(class: ErrorClass) -> &'static str {
     match class {
-        ErrorClass::Client => ("client", "ClientError"),
-        ErrorClass::Transient => ("transient", "TransientError"),
-        ErrorClass::Database => ("database", "DatabaseError"),
+        ErrorClass::Client => "client",
+        ErrorClass::Transient => "transient",
+        ErrorClass::Database => "database",
     }
 }
 
@@ -51,9 +51,9 @@ fn class_name(class: ErrorClass) -> (&'static str, &'static str) {
 fn the_page_of_errors_is_that_of_the_registry() {
     let mut page = ERRORS_HEAD.to_owned();
     for code in ErrorCode::ALL {
-        let (class, prefix) = class_name(code.class());
+        let class = class_name(code.class());
         let (name, sentence, remedy, status) = (code.name(), code.sentence(), code.remedy(), code.bolt_status());
-        writeln!(page, "| `{name}` | {sentence} | {remedy} | {class} | `Neo.{prefix}.{status}` |")
+        writeln!(page, "| `{name}` | {sentence} | {remedy} | {class} | `{status}` |")
             .expect("writing to a string succeeds");
     }
     page.push_str(DETAILS_HEAD);

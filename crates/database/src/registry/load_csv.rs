@@ -14,10 +14,17 @@ const BATCH_ROWS: usize = 1024;
 
 /// The procedure.
 pub(super) fn procedure() -> Arc<dyn Procedure> {
-    Arc::new(LoadCsv)
+    Arc::new(LoadCsv { is_allowed: true })
 }
 
-struct LoadCsv;
+/// The procedure where files are none of the callers' business.
+pub(super) fn refused() -> Arc<dyn Procedure> {
+    Arc::new(LoadCsv { is_allowed: false })
+}
+
+struct LoadCsv {
+    is_allowed: bool,
+}
 
 static SIGNATURE: ProcedureSignature = ProcedureSignature {
     name: "db.loadCsv",
@@ -57,6 +64,10 @@ impl Procedure for LoadCsv {
     }
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        if !self.is_allowed {
+            return Err(error!(Unsupported, "LOAD CSV reads files of the machine that serves this database")
+                .with_remedy("read the file where the client runs, and pass its rows as a parameter to UNWIND"));
+        }
         let path = path(&arguments[0])?;
         let mut records = Records::open(&path, delimiter(&arguments[2])?, context.interrupt)?;
         let file = Value::string(&std::path::absolute(&path).unwrap_or(path).display().to_string());

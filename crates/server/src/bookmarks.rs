@@ -1,0 +1,58 @@
+//! Bookmarks: names of moments that transactions come after.
+//!
+//! On one server every transaction comes after all that were committed before it began, so nothing is waited for. A bookmark
+//! that this store never gave out is refused: its client has mixed up servers.
+
+use sha2::{Digest, Sha256};
+
+/// First part of every bookmark.
+const PREFIX: &str = "knotwork";
+
+/// The bookmarks of one store.
+#[derive(Debug)]
+pub(crate) struct Bookmarks {
+    store: String,
+}
+
+impl Bookmarks {
+    /// Those of the store in a directory.
+    pub(crate) fn new(path: &std::path::Path) -> Bookmarks {
+        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
+        let store = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        Bookmarks { store }
+    }
+
+    /// The bookmark of a moment, in microseconds since the Unix epoch.
+    pub(crate) fn at(&self, unix_us: i64) -> String {
+        format!("{PREFIX}:{}:{unix_us}", self.store)
+    }
+
+    /// True if this store may have given it out before that moment.
+    pub(crate) fn is_ours(&self, bookmark: &str, now_us: i64) -> bool {
+        let mut parts = bookmark.split(':');
+        let (prefix, store, moment) = (parts.next(), parts.next(), parts.next());
+        let moment = moment.and_then(|moment| moment.parse::<i64>().ok());
+        prefix == Some(PREFIX)
+            && store == Some(&self.store)
+            && moment.is_some_and(|moment| (0..=now_us).contains(&moment))
+            && parts.next().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bookmarks;
+
+    #[test]
+    fn what_was_given_out_is_known_again() {
+        let bookmarks = Bookmarks::new("a.knot".as_ref());
+        let given = bookmarks.at(5_000);
+        assert!(bookmarks.is_ours(&given, 5_000));
+        assert!(!bookmarks.is_ours(&given, 4_999));
+        assert!(!Bookmarks::new("b.knot".as_ref()).is_ours(&given, 6_000));
+        for strange in ["", "knotwork", "FB:kcwQ", "knotwork:0:0:0", &format!("{given}:1"), &format!("{given}x")] {
+            assert!(!bookmarks.is_ours(strange, 6_000), "{strange}");
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! One connection: what its client asks, one request after the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bolt::message::{Portion, Scope, is_urgent};
+use bolt::structures::Moments;
+use bolt::{Failure, Limits, Machine, Request, State, Step, Version, answer};
+use database::Session;
+
+use crate::convert::Form;
+use crate::limits::{LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, UNSENT_BYTES_MAX};
+use crate::rows::{Stream, Wanted};
+use crate::serve::Server;
+use crate::settings::DATABASE;
+use crate::wire::Wire;
+use crate::{failure, login, statement};
+
+/// Fate of a connection that a thread has served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It waits for its client.
+    Park,
+    /// It ends.
+    Close,
+}
+
+/// The part of a connection that answers, also while a statement runs.
+pub(crate) struct Link {
+    pub(crate) server: Arc<Server>,
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) machine: Machine,
+    pub(crate) form: Form,
+    /// Answers that were not sent yet.
+    pub(crate) out: Vec<u8>,
+    /// Since when the client has taken nothing of them.
+    stalled_ns: Option<u64>,
+    pub(crate) streams: BTreeMap<i64, Stream>,
+    /// The stream of which rows are wanted.
+    pub(crate) answering: Option<i64>,
+    /// A failure that the client gets at its next request.
+    pub(crate) deferred: Option<Failure>,
+}
+
+/// A transaction that the client has begun.
+pub(crate) struct Transaction {
+    pub(crate) scope: Scope,
+    /// When it is over.
+    pub(crate) deadline_ns: Option<u64>,
+    /// When the last request of it was answered.
+    pub(crate) touched_ns: u64,
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    pub(crate) link: Link,
+    pub(crate) session: Option<Session>,
+    pub(crate) transaction: Option<Transaction>,
+    number: u64,
+    came_ns: u64,
+    pub(crate) is_agreed: bool,
+    pub(crate) is_by_manifest: bool,
+    is_stranger: bool,
+    is_over: bool,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.link.wire.give_up();
+        self.link.server.connections.fetch_sub(1, Ordering::Relaxed);
+        if self.is_stranger {
+            self.link.server.strangers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Link {
+    /// Sends what the client takes, without waiting.
+    pub(crate) fn flush(&mut self) {
+        if self.out.is_empty() {
+            return;
+        }
+        let now = self.server.now_ns();
+        let sent = self.wire.send(&self.out);
+        self.out.drain(..sent);
+        self.stalled_ns = match (self.out.is_empty(), sent) {
+            (true, _) => None,
+            (false, 0) => self.stalled_ns.or(Some(now)),
+            (false, _) => Some(now),
+        };
+    }
+
+    /// Moves the rows that are wanted to the answers, as far as there is room; at their end, the summary.
+    pub(crate) fn pump(&mut self) {
+        let Some(number) = self.answering else { return };
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        while let Some(wanted) = &mut stream.wanted {
+            if stream.buffer.is_empty() {
+                if let Some(end) = stream.end.take() {
+                    self.out.extend(end);
+                    self.streams.remove(&number);
+                    self.machine.end(number);
+                    self.answering = None;
+                }
+                return;
+            }
+            if wanted.rows == Some(0) {
+                stream.wanted = None;
+                self.answering = None;
+                answer::success(&mut self.out, |out| {
+                    out.map(1);
+                    out.string("has_more");
+                    out.bool(true);
+                });
+                return;
+            }
+            if self.out.len() >= UNSENT_BYTES_MAX {
+                return;
+            }
+            let before = self.out.len();
+            let popped = stream.buffer.pop(&mut self.out);
+            if wanted.is_discarded {
+                self.out.truncate(before);
+            }
+            if let Err(error) = popped {
+                return self.fail(failure::of_error(&error, ""));
+            }
+            wanted.rows = wanted.rows.map(|rows| rows - 1);
+        }
+    }
+
+    /// Rows of a stream are wanted, or not wanted.
+    pub(crate) fn ask(&mut self, portion: Portion, is_discarded: bool) {
+        let stream = self.machine.stream(portion);
+        let held = stream.and_then(|number| self.streams.get_mut(&number).map(|stream| (number, stream)));
+        match held {
+            Some((number, stream)) => {
+                let wanted = Wanted { rows: portion.rows, is_discarded };
+                if is_discarded && portion.rows.is_none() {
+                    stream.buffer.clear();
+                }
+                stream.wanted = Some(wanted);
+                self.answering = Some(number);
+                self.pump();
+            }
+            None => self.fail(failure::of_protocol("there is no stream of that number in the transaction")),
+        }
+    }
+
+    /// Answers with a failure: all is ignored until the client has taken note of it.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        answer::failure(&mut self.out, self.form.version, &failure);
+        self.streams.clear();
+        self.answering = None;
+        self.deferred = None;
+        self.machine.fail();
+    }
+
+    /// Answers that a request was done.
+    pub(crate) fn succeed(&mut self, request: &Request) {
+        answer::success(&mut self.out, |out| out.map(0));
+        self.machine.succeed(request);
+    }
+
+    /// Notes the `RESET`s that have arrived: what came before them is passed over.
+    pub(crate) fn note_resets(&mut self) {
+        for _ in 0..self.wire.take_resets() {
+            self.machine.interrupt();
+        }
+    }
+}
+
+impl Connection {
+    /// A connection that has just come.
+    pub(crate) fn new(server: Arc<Server>, wire: Arc<Wire>, number: u64) -> Connection {
+        server.connections.fetch_add(1, Ordering::Relaxed);
+        server.strangers.fetch_add(1, Ordering::Relaxed);
+        let now = server.now_ns();
+        let version = Version::ALL[0];
+        let link = Link {
+            server,
+            wire,
+            machine: Machine::new(version),
+            form: Form { version, moments: Moments::Utc },
+            out: Vec::new(),
+            stalled_ns: None,
+            streams: BTreeMap::new(),
+            answering: None,
+            deferred: None,
+        };
+        Connection {
+            link,
+            session: None,
+            transaction: None,
+            number,
+            came_ns: now,
+            is_agreed: false,
+            is_by_manifest: false,
+            is_stranger: true,
+            is_over: false,
+        }
+    }
+
+    /// Its socket.
+    pub(crate) fn wire(&self) -> &Arc<Wire> {
+        &self.link.wire
+    }
+
+    /// Its number, in the order in which connections came.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// True as long as its client has not logged in.
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.is_stranger
+    }
+
+    /// Its client has logged in.
+    pub(crate) fn let_in(&mut self) {
+        if std::mem::take(&mut self.is_stranger) {
+            self.link.server.strangers.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.link.wire.allow(self.link.server.settings.message_bytes_max);
+        if self.session.is_none() {
+            let session = self.link.server.database.session();
+            self.link.wire.stop_by(session.interrupt());
+            self.session = Some(session);
+        }
+    }
+
+    /// True if answers wait for the client to read.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.link.out.is_empty()
+    }
+
+    /// True if something of its client is under way.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.transaction.is_some() || !self.link.streams.is_empty() || self.has_unsent()
+    }
+
+    /// The moment at which it does not wait any longer.
+    pub(crate) fn deadline_ns(&self) -> Option<u64> {
+        let login = self.is_stranger.then(|| self.came_ns + LOGIN_TIME.as_nanos() as u64);
+        let stalled = self.link.stalled_ns.map(|since| since + SEND_TIME.as_nanos() as u64);
+        let transaction = self.transaction.as_ref().map(|transaction| {
+            let idle =
+                transaction.touched_ns.saturating_add(self.link.server.settings.idle_transaction.as_nanos() as u64);
+            transaction.deadline_ns.map_or(idle, |deadline| deadline.min(idle))
+        });
+        [login, stalled, transaction].into_iter().flatten().min()
+    }
+
+    /// Does what the client has asked, until it asks nothing more.
+    pub(crate) fn serve(&mut self) -> Next {
+        loop {
+            self.check_time();
+            self.link.wire.receive();
+            self.greet();
+            self.take_messages();
+            if let Some(refusal) = self.link.wire.refusal() {
+                self.refuse(failure::of_protocol(refusal));
+            }
+            self.link.pump();
+            self.link.flush();
+            if self.link.wire.is_gone() || self.is_over {
+                return Next::Close;
+            }
+            if !self.link.out.is_empty() {
+                // The front waits until the client reads.
+                return Next::Park;
+            }
+            if self.link.answering.is_some() || self.link.wire.has_message() {
+                continue;
+            }
+            if self.link.server.is_ending() && !self.is_at_work() {
+                return Next::Close;
+            }
+            if self.link.server.pool.is_short() || !self.link.wire.wait(false, LINGER) {
+                return Next::Park;
+            }
+        }
+    }
+
+    /// Ends it, once the client had a chance to read the last answer.
+    pub(crate) fn close(mut self) {
+        self.session = None;
+        self.link.flush();
+        self.link.wire.close_gently();
+    }
+
+    fn check_time(&mut self) {
+        let now = self.link.server.now_ns();
+        if self.deadline_ns().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        let is_stalled = self.link.stalled_ns.is_some_and(|since| since + SEND_TIME.as_nanos() as u64 <= now);
+        if self.is_stranger || is_stalled {
+            return self.link.wire.give_up();
+        }
+        self.roll_back();
+        self.link.streams.clear();
+        self.link.answering = None;
+        self.link.deferred = Some(failure::timed_out());
+    }
+
+    /// Undoes the transaction, if one is open.
+    pub(crate) fn roll_back(&mut self) {
+        self.transaction = None;
+        if let Some(session) = &mut self.session
+            && session.in_transaction()
+        {
+            // It fails only without a transaction.
+            let _ = session.rollback();
+        }
+    }
+
+    fn greet(&mut self) {
+        if self.is_agreed {
+            return;
+        }
+        let greeting = self.link.wire.greeting();
+        self.link.out.extend(greeting.reply);
+        if let Some((version, is_by_manifest)) = greeting.agreed {
+            self.is_agreed = true;
+            self.is_by_manifest = is_by_manifest;
+            self.link.machine = Machine::new(version);
+            let moments = if version.is_utc() { Moments::Utc } else { Moments::Local };
+            self.link.form = Form { version, moments };
+        }
+    }
+
+    fn take_messages(&mut self) {
+        while self.is_agreed && !self.is_over && !self.link.wire.is_gone() {
+            // One request after the other: the rows that are wanted come first, unless the client wants them no more.
+            self.link.pump();
+            let may_go_on = self.link.answering.is_none() || self.link.wire.is_interrupted();
+            if !may_go_on || self.link.out.len() >= UNSENT_BYTES_MAX {
+                return;
+            }
+            let Some(message) = self.link.wire.next() else { return };
+            self.take(&message);
+            if self.link.out.len() >= SEND_BYTES {
+                self.link.flush();
+            }
+        }
+    }
+
+    fn take(&mut self, message: &[u8]) {
+        self.link.note_resets();
+        if self.link.machine.state() == State::Interrupted && self.link.answering.take().is_some() {
+            // The rows that were wanted are not any more.
+            self.link.streams.clear();
+            answer::ignored(&mut self.link.out);
+        }
+        let limits =
+            Limits { memory: self.link.server.settings.message_bytes_max.saturating_mul(16), ..Limits::default() };
+        let request = match Request::read(message, self.link.form.version, limits) {
+            Ok(request) => request,
+            Err(cause) => return self.refuse(failure::of_protocol(cause.to_string())),
+        };
+        match self.link.machine.take(&request) {
+            Step::Act => self.act(request),
+            Step::Ignore => answer::ignored(&mut self.link.out),
+            Step::Refuse => {
+                let message = format!("{} is not expected here", request.name());
+                self.refuse(failure::of_protocol(message));
+            }
+            Step::Close => self.is_over = true,
+        }
+        if let Some(transaction) = &mut self.transaction {
+            transaction.touched_ns = self.link.server.now_ns();
+        }
+    }
+
+    /// Answers with a failure, and ends the connection.
+    pub(crate) fn refuse(&mut self, failure: Failure) {
+        self.roll_back();
+        self.link.fail(failure);
+        self.is_over = true;
+    }
+
+    /// Answers the next request: there was no thread for it.
+    pub(crate) fn refuse_for_threads(&mut self) {
+        let message = "all threads of the server are at work on other statements";
+        let description = "connection exception - database unavailable";
+        let failure = failure::plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message);
+        self.roll_back();
+        self.link.wire.receive();
+        if !self.is_agreed || self.is_stranger || !self.link.wire.next_is(|message| !is_urgent(message)) {
+            return self.link.wire.give_up();
+        }
+        // The first request is answered, those behind it are ignored until the client resets.
+        drop(self.link.wire.next());
+        self.link.fail(failure);
+        while self.link.wire.next_is(|message| !is_urgent(message)) {
+            drop(self.link.wire.next());
+            answer::ignored(&mut self.link.out);
+        }
+        self.link.flush();
+    }
+
+    /// Fails, and undoes the transaction: what has failed within it cannot be committed.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.roll_back();
+        self.link.fail(failure);
+    }
+
+    fn act(&mut self, request: Request) {
+        if request != Request::Reset
+            && let Some(failure) = self.link.deferred.take()
+        {
+            return self.fail(failure);
+        }
+        match &request {
+            Request::Hello(_) | Request::Logon(_) | Request::Logoff => login::act(self, request),
+            Request::Telemetry(_) => self.link.succeed(&request),
+            Request::Reset => {
+                self.roll_back();
+                self.link.streams.clear();
+                self.link.answering = None;
+                self.link.deferred = None;
+                self.link.succeed(&request);
+            }
+            Request::Pull(portion) => self.link.ask(*portion, false),
+            Request::Discard(portion) => self.link.ask(*portion, true),
+            Request::Route(..) => self.route(&request),
+            Request::Run(..) => statement::run(self, request),
+            Request::Begin(_) => statement::begin(self, request),
+            Request::Commit => statement::commit(self),
+            Request::Rollback => {
+                self.roll_back();
+                self.link.streams.clear();
+                self.link.succeed(&request);
+            }
+            Request::Goodbye => self.is_over = true,
+        }
+    }
+
+    fn route(&mut self, request: &Request) {
+        let Request::Route(routing, _, database, impersonated) = request else { return };
+        if let Err(failure) = statement::check_place(database.as_deref(), impersonated.as_deref()) {
+            return self.link.fail(failure);
+        }
+        let server = &self.link.server;
+        let dialled = bolt::message::text(routing, "address").map(str::to_owned);
+        let own = self.link.wire.own_address().map(|address| address.to_string());
+        let address = dialled.or(server.settings.advertised.clone()).or(own).unwrap_or_default();
+        answer::success(&mut self.link.out, |out| {
+            out.map(1);
+            out.string("rt");
+            out.map(3);
+            out.string("ttl");
+            out.int(300);
+            out.entry("db", DATABASE);
+            out.string("servers");
+            out.list(3);
+            for role in ["ROUTE", "READ", "WRITE"] {
+                out.map(2);
+                out.string("addresses");
+                out.list(1);
+                out.string(&address);
+                out.entry("role", role);
+            }
+        });
+    }
+
+    /// Time that the statement at hand may take: the least of what the client says, the server allows and is left of the
+    /// transaction.
+    pub(crate) fn time_limit(&self, scope: &Scope) -> Option<Duration> {
+        let asked =
+            scope.timeout_ms.filter(|limit| *limit > 0).map(|limit| Duration::from_millis(limit.unsigned_abs()));
+        let left = self.transaction.as_ref().and_then(|transaction| transaction.deadline_ns);
+        let left = left.map(|deadline| Duration::from_nanos(deadline.saturating_sub(self.link.server.now_ns())));
+        [asked, self.link.server.settings.timeout, left].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,246 @@
+//! Values in and out: those of Bolt to those of the engine, and back.
+
+use std::sync::Arc;
+
+use bolt::structures::{Id, Moments, Structure, Zone};
+use bolt::{Encoder, Version};
+use database::{Entities, Parameters};
+use model::store::ElementId;
+use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone as TimeZone};
+use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PathValue, Result, Value, error};
+
+/// Form of the values of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) version: Version,
+    pub(crate) moments: Moments,
+}
+
+/// The parameters of a statement.
+pub(crate) fn parameters(map: Vec<(String, bolt::Value)>, form: Form) -> Result<Parameters> {
+    let entry = |(name, value): (String, bolt::Value)| {
+        let value = value_in(value, form).map_err(|failure| failure.within(&format!("parameter ${name}")))?;
+        Ok((Arc::from(name), value))
+    };
+    map.into_iter().map(entry).collect()
+}
+
+fn value_in(value: bolt::Value, form: Form) -> Result<Value> {
+    Ok(match value {
+        bolt::Value::Null => Value::Null,
+        bolt::Value::Bool(value) => Value::Bool(value),
+        bolt::Value::Int(value) => Value::Int(value),
+        bolt::Value::Float(value) => Value::Float(value),
+        bolt::Value::Bytes(bytes) => Value::Bytes(Arc::from(bytes)),
+        bolt::Value::String(text) => Value::String(Arc::from(text)),
+        bolt::Value::List(items) => {
+            Value::list(items.into_iter().map(|item| value_in(item, form)).collect::<Result<_>>()?)
+        }
+        bolt::Value::Map(entries) => {
+            let entry = |(key, item): (String, bolt::Value)| Ok((Arc::from(key), value_in(item, form)?));
+            Value::map(entries.into_iter().map(entry).collect::<Result<Vec<_>>>()?)
+        }
+        bolt::Value::Structure(tag, fields) => {
+            let structure = Structure::read(tag, fields, form.moments).map_err(|refusal| error!(Type, "{refusal}"))?;
+            structure_in(structure, form)?
+        }
+    })
+}
+
+fn structure_in(structure: Structure, form: Form) -> Result<Value> {
+    let value = match structure {
+        Structure::Date(days) => Some(Date(days)).filter(|date| date.is_valid()).map(Value::Date),
+        Structure::LocalTime(nanos) => Some(LocalTime(nanos)).filter(|time| time.is_valid()).map(Value::LocalTime),
+        Structure::Time(nanos, offset) => {
+            let time = i32::try_from(offset).ok().map(|offset| Time { local: LocalTime(nanos), offset });
+            time.filter(|time| time.is_valid()).map(Value::Time)
+        }
+        Structure::LocalDateTime(seconds, nanos) => local(seconds, nanos).map(Value::LocalDateTime),
+        Structure::DateTime(seconds, nanos, zone) => return moment(seconds, nanos, &zone, form.moments),
+        Structure::Duration(months, days, seconds, nanos) => {
+            let carry = nanos.div_euclid(NANOS_OF_SECOND);
+            let nanosecond = nanos.rem_euclid(NANOS_OF_SECOND) as u32;
+            let seconds = seconds.checked_add(carry);
+            seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
+        }
+        Structure::Vector(items) => {
+            return Ok(Value::list(items.into_iter().map(|item| value_in(item, form)).collect::<Result<_>>()?));
+        }
+        Structure::Point(..) => {
+            return Err(error!(Type, "a point cannot be passed: Knotwork has no values of that type")
+                .with_remedy("pass its coordinates as a list or a map"));
+        }
+    };
+    value.ok_or_else(out_of_range)
+}
+
+fn out_of_range() -> model::Error {
+    error!(Argument, "a value of time lies outside the range of its type")
+        .with_remedy("pass one that functions such as date() can make")
+}
+
+fn local(seconds: i64, nanos: i64) -> Option<LocalDateTime> {
+    let nanosecond = u32::try_from(nanos).ok()?;
+    Some(LocalDateTime { seconds, nanosecond }).filter(|local| local.is_valid())
+}
+
+fn moment(seconds: i64, nanos: i64, zone: &Zone, form: Moments) -> Result<Value> {
+    let zone = match zone {
+        Zone::Offset(seconds) => {
+            let offset = i32::try_from(*seconds).ok().and_then(TimeZone::of_offset);
+            offset.ok_or_else(|| {
+                error!(Argument, "there is no time zone {seconds} seconds from UTC")
+                    .with_remedy("pass an offset of at most 18 hours")
+            })?
+        }
+        Zone::Named(name) => TimeZone::of_name(name).ok_or_else(|| {
+            error!(Argument, "there is no time zone of the name {name:?}")
+                .with_remedy("pass a name of the IANA database, or an offset")
+        })?,
+    };
+    let moment = match form {
+        Moments::Utc => {
+            let nanosecond = u32::try_from(nanos).map_err(|_| out_of_range())?;
+            Some(DateTime { seconds, nanosecond, zone }).filter(|moment| moment.is_valid())
+        }
+        Moments::Local => local(seconds, nanos).and_then(|local| DateTime::of_local(local, zone, None)),
+    };
+    moment.map(Value::DateTime).ok_or_else(out_of_range)
+}
+
+/// Writes the value of a row of a column.
+pub(crate) fn cell(out: &mut Encoder<'_>, column: &Column, row: usize, entities: &Entities, form: Form) {
+    if column.is_null(row) {
+        return out.null();
+    }
+    match &column.data {
+        ColumnData::Bool(rows) => out.bool(rows[row]),
+        ColumnData::Int(rows) => out.int(rows[row]),
+        ColumnData::Float(rows) => out.float(rows[row]),
+        ColumnData::String(rows) => out.string(rows.get(row)),
+        _ => value_out(out, &column.value(row), entities, form),
+    }
+}
+
+fn value_out(out: &mut Encoder<'_>, value: &Value, entities: &Entities, form: Form) {
+    match value {
+        Value::Null => out.null(),
+        Value::Bool(value) => out.bool(*value),
+        Value::Int(value) => out.int(*value),
+        Value::Float(value) => out.float(*value),
+        Value::String(text) => out.string(text),
+        Value::Bytes(bytes) => out.bytes(bytes),
+        Value::List(items) => {
+            out.list(items.len());
+            items.iter().for_each(|item| value_out(out, item, entities, form));
+        }
+        Value::Map(map) => {
+            out.map(map.len());
+            for (key, item) in map.iter() {
+                out.string(key);
+                value_out(out, item, entities, form);
+            }
+        }
+        Value::Date(date) => out.date(date.0),
+        Value::LocalTime(time) => out.local_time(time.0),
+        Value::Time(time) => out.time(time.local.0, i64::from(time.offset)),
+        Value::LocalDateTime(moment) => out.local_date_time(moment.seconds, i64::from(moment.nanosecond)),
+        Value::DateTime(moment) => moment_out(out, *moment, form.moments),
+        Value::Duration(held) => {
+            out.duration(held.months, held.days, held.seconds, i64::from(held.nanosecond));
+        }
+        Value::Node(node) => node_out(out, *node, entities, form),
+        Value::Edge(edge) => edge_out(out, edge, entities, form),
+        Value::Path(path) => path_out(out, path, entities, form),
+    }
+}
+
+fn moment_out(out: &mut Encoder<'_>, moment: DateTime, moments: Moments) {
+    let seconds = match moments {
+        Moments::Utc => moment.seconds,
+        Moments::Local => moment.local().seconds,
+    };
+    let nanos = i64::from(moment.nanosecond);
+    match moment.zone.name() {
+        Some(name) => out.date_time_zone(moments, seconds, nanos, name),
+        None => out.date_time(moments, seconds, nanos, i64::from(moment.offset())),
+    }
+}
+
+/// The number of an id. Drivers take none that is negative; those of attached sources may have the highest bit set, which is
+/// left out. The element id has it.
+fn number(id: u64) -> i64 {
+    (id & i64::MAX as u64) as i64
+}
+
+fn node_out(out: &mut Encoder<'_>, node: NodeId, entities: &Entities, form: Form) {
+    let element = node.0.to_string();
+    let id = Id { number: number(node.0), element: &element };
+    out.node(form.version, id);
+    match entities.nodes.get(&node) {
+        Some(record) => {
+            out.list(record.labels.len());
+            record.labels.iter().for_each(|label| out.string(label));
+            properties(out, &record.properties, entities, form);
+        }
+        None => {
+            out.list(0);
+            out.map(0);
+        }
+    }
+    out.element(form.version, id);
+}
+
+fn properties(out: &mut Encoder<'_>, held: &[(Arc<str>, Value)], entities: &Entities, form: Form) {
+    out.map(held.len());
+    for (key, value) in held {
+        out.string(key);
+        value_out(out, value, entities, form);
+    }
+}
+
+fn edge_out(out: &mut Encoder<'_>, edge: &EdgeValue, entities: &Entities, form: Form) {
+    // Edges of results have their numbers as ids.
+    let texts = [ElementId::of(edge, edge.id.0).to_string(), edge.source.0.to_string(), edge.target.0.to_string()];
+    let numbers = [edge.id.0, edge.source.0, edge.target.0];
+    let [id, source, target] = std::array::from_fn(|at| Id { number: number(numbers[at]), element: &texts[at] });
+    let record = entities.edges.get(&edge.id);
+    out.relationship(form.version, id, source, target, record.map_or("", |record| &record.edge_type));
+    properties(out, record.map_or(&[], |record| &record.properties), entities, form);
+    out.elements(form.version, id, source, target);
+}
+
+fn path_out(out: &mut Encoder<'_>, path: &PathValue, entities: &Entities, form: Form) {
+    let (mut nodes, mut node_places): (Vec<NodeId>, Map<NodeId, i64>) = Default::default();
+    for node in &path.nodes {
+        node_places.entry(*node).or_insert_with(|| {
+            nodes.push(*node);
+            nodes.len() as i64 - 1
+        });
+    }
+    let (mut edges, mut edge_places): (Vec<&EdgeValue>, Map<EdgeId, i64>) = Default::default();
+    for edge in &path.edges {
+        edge_places.entry(edge.id).or_insert_with(|| {
+            edges.push(edge);
+            edges.len() as i64
+        });
+    }
+    out.path();
+    out.list(nodes.len());
+    nodes.iter().for_each(|node| node_out(out, *node, entities, form));
+    out.list(edges.len());
+    for edge in edges {
+        let text = ElementId::of(edge, edge.id.0).to_string();
+        let id = Id { number: number(edge.id.0), element: &text };
+        let record = entities.edges.get(&edge.id);
+        out.unbound_relationship(form.version, id, record.map_or("", |record| &record.edge_type));
+        properties(out, record.map_or(&[], |record| &record.properties), entities, form);
+        out.element(form.version, id);
+    }
+    out.list(path.edges.len() * 2);
+    for (edge, step) in path.edges.iter().zip(path.nodes.windows(2)) {
+        let place = edge_places[&edge.id];
+        out.int(if edge.source == step[0] { place } else { -place });
+        out.int(node_places[&step[1]]);
+    }
+}

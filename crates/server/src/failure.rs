@@ -1,0 +1,129 @@
+//! Errors as drivers know them: Neo4j's code, the status of GQL, the place in the text.
+
+use bolt::Failure;
+use bolt::answer::Position;
+use model::error::{Error, ErrorCode, ErrorPhase};
+
+/// A failure of the protocol, not of a statement.
+pub(crate) fn of_protocol(message: impl Into<String>) -> Failure {
+    plain("Neo.ClientError.Request.Invalid", "08N06", "connection exception - protocol error", message)
+}
+
+/// A failure that no error of the database stands behind.
+pub(crate) fn plain(code: &str, status: &'static str, description: &str, message: impl Into<String>) -> Failure {
+    let description = format!("error: {description}");
+    Failure { code: code.to_owned(), message: message.into(), status, description, position: None }
+}
+
+/// The database that was asked for is none of ours.
+pub(crate) fn no_database(name: &str) -> Failure {
+    let message = format!("there is no database '{name}' here; this server has one, whose name is neo4j");
+    let code = "Neo.ClientError.Database.DatabaseNotFound";
+    plain(code, "42N00", "syntax error or access rule violation - no such database", message)
+}
+
+/// The transaction was undone because its time was over.
+pub(crate) fn timed_out() -> Failure {
+    plain(
+        "Neo.ClientError.Transaction.TransactionTimedOut",
+        "25N14",
+        "invalid transaction state - transaction termination client error",
+        "the transaction was open longer than it may be, and was rolled back",
+    )
+}
+
+/// An error of a statement.
+pub(crate) fn of_error(error: &Error, text: &str) -> Failure {
+    let (status, description) = status(error);
+    Failure {
+        code: code(error).to_owned(),
+        message: model::secrets::masked(&format!("{error}{}", error.remedy_line())),
+        status,
+        description: format!("error: {description}"),
+        position: error.span().map(|span| position(text, span.start as usize)),
+    }
+}
+
+/// The code of an error: that of the registry, but for a type that is wrong in the text itself.
+fn code(error: &Error) -> &'static str {
+    match (error.code(), error.phase()) {
+        (ErrorCode::Type, ErrorPhase::Compile) => "Neo.ClientError.Statement.SyntaxError",
+        (code, _) => code.bolt_status(),
+    }
+}
+
+fn status(error: &Error) -> (&'static str, &'static str) {
+    match error.code() {
+        ErrorCode::Syntax | ErrorCode::Semantic | ErrorCode::Unsupported | ErrorCode::UnknownFunction => {
+            ("42001", "syntax error or access rule violation - invalid syntax")
+        }
+        ErrorCode::UnknownProcedure => {
+            ("42N08", "syntax error or access rule violation - no such procedure or function")
+        }
+        ErrorCode::ProcedureFailed => ("52N37", "procedure exception - procedure execution error"),
+        ErrorCode::Parameter => ("42N51", "syntax error or access rule violation - invalid parameter"),
+        ErrorCode::Type => ("22N01", "data exception - invalid type"),
+        ErrorCode::Arithmetic => ("22003", "data exception - numeric value out of range"),
+        ErrorCode::Argument => ("22N02", "data exception - specified negative or out-of-range value"),
+        ErrorCode::NotFound => ("22N34", "data exception - node or relationship not found"),
+        ErrorCode::Constraint => ("22N79", "data exception - property uniqueness constraint violated"),
+        ErrorCode::SchemaRule => ("22N65", "data exception - constraint already exists"),
+        ErrorCode::StillConnected => ("G1001", "dependent object error - edges still exist"),
+        ErrorCode::ReadOnly => ("42N02", "syntax error or access rule violation - writing in read access mode"),
+        ErrorCode::TransactionState => {
+            ("25G02", "invalid transaction state - catalog and data statement mixing not supported")
+        }
+        ErrorCode::Conflict => ("25N11", "invalid transaction state - conflicting transactions"),
+        ErrorCode::Cancelled | ErrorCode::Timeout => {
+            ("25N14", "invalid transaction state - transaction termination client error")
+        }
+        ErrorCode::Limit => ("51N37", "system configuration or operation exception - memory limit exceeded"),
+        ErrorCode::Busy | ErrorCode::Source | ErrorCode::NotAStore | ErrorCode::Version => {
+            ("08N09", "connection exception - database unavailable")
+        }
+        ErrorCode::Import | ErrorCode::File | ErrorCode::Definition => {
+            ("22N43", "data exception - could not load external resource")
+        }
+        ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::Corrupt | ErrorCode::Closed | ErrorCode::Internal => {
+            ("50N42", "general processing exception - unexpected error")
+        }
+    }
+}
+
+/// The place of a byte in a text.
+pub(crate) fn position(text: &str, byte: usize) -> Position {
+    let before = text.get(..byte.min(text.len())).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Position {
+        offset: before.chars().count() as i64,
+        line: before.matches('\n').count() as i64 + 1,
+        column: before[line_start..].chars().count() as i64 + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::error::{Error, ErrorCode, Span};
+
+    use super::of_error;
+
+    #[test]
+    fn every_error_has_a_code_and_a_status_that_drivers_know() {
+        for code in ErrorCode::ALL {
+            let failure = of_error(&Error::new(*code, "x"), "");
+            let parts: Vec<&str> = failure.code.split('.').collect();
+            assert_eq!((parts.len(), parts[0]), (4, "Neo"), "{}", failure.code);
+            assert!(["ClientError", "TransientError", "DatabaseError"].contains(&parts[1]), "{}", failure.code);
+            assert_eq!(failure.status.len(), 5, "{}", failure.code);
+        }
+    }
+
+    #[test]
+    fn a_place_is_told_in_characters() {
+        let text = "RETURN 'ä',\n  x";
+        let at = text.find('x').unwrap();
+        let error = Error::new(ErrorCode::Semantic, "x").at(Span::new(at, at + 1));
+        let position = of_error(&error, text).position.unwrap();
+        assert_eq!((position.offset, position.line, position.column), (14, 2, 3));
+    }
+}

@@ -1,0 +1,41 @@
+//! `knot serve`: a store for the drivers of Neo4j, over Bolt.
+//!
+//! Modules in reading order:
+//! - [`settings`]: settings of a server.
+//! - [`serve`](mod@serve): the front: connections that come, those that wait, and those at work whose clients may speak.
+//! - `limits`: every fixed limit.
+//! - `pool`: the threads that statements run on.
+//! - `wire`: one socket and what has arrived on it.
+//! - `connection`: requests of a client, one request after the other.
+//! - `login`: logins.
+//! - `credentials`: users and passwords, and how often they may be guessed.
+//! - `statement`: one statement, whose rows go to the client as it asks for them.
+//! - `rows`: rows that wait for their client, in memory and on the disk.
+//! - `convert`: values in and out.
+//! - `summary`: the end of a statement.
+//! - `failure`: errors as drivers know them.
+//! - `bookmarks`: names of moments that transactions come after.
+//! - `procedures`: what drivers and tools call when they connect.
+//!
+//! Invariants: nothing of a client reaches a session before it has logged in; a client that does not read holds a thread no
+//! longer than `Settings::patience`, and memory no more than `limits` says; every wait has an end.
+
+mod bookmarks;
+mod connection;
+mod convert;
+pub mod credentials;
+mod failure;
+mod limits;
+mod login;
+mod pool;
+mod procedures;
+mod rows;
+pub mod serve;
+pub mod settings;
+mod statement;
+mod summary;
+mod wire;
+
+pub use bolt::Version;
+pub use serve::serve;
+pub use settings::{Admission, Settings};

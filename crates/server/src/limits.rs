@@ -1,0 +1,34 @@
+//! Every fixed limit of the server.
+
+use std::time::Duration;
+
+/// Bytes of a message before its sender has logged in.
+pub(crate) const STRANGER_MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Time from the first byte to the login.
+pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(10);
+/// Connections that have not logged in.
+pub(crate) const STRANGERS_MAX: usize = 64;
+/// Bytes that one read takes from a socket.
+pub(crate) const READ_BYTES: usize = 16 << 10;
+/// Bytes of answers that are put together before they are sent.
+pub(crate) const SEND_BYTES: usize = 32 << 10;
+/// Bytes of answers that wait because the client does not read; further rows stay in the buffer of their stream.
+pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// Bytes of rows that a stream keeps in memory; a statement that has more waits for its client, or writes them to the disk.
+pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
+/// Bytes of rows that a stream keeps on the disk.
+pub(crate) const SPILLED_BYTES_MAX: u64 = 1 << 30;
+/// Streams that are open in one transaction.
+pub(crate) const STREAMS_MAX: usize = 1_000;
+/// Time that a thread waits for the next request of a connection before it turns to others.
+pub(crate) const LINGER: Duration = Duration::from_millis(1);
+/// Time after which a client that does not take what is sent to it is given up.
+pub(crate) const SEND_TIME: Duration = Duration::from_secs(60);
+/// Time that a request waits for a thread.
+pub(crate) const THREAD_TIME: Duration = Duration::from_secs(10);
+/// Time between two looks of a statement that waits for its client.
+pub(crate) const WAIT_TIME: Duration = Duration::from_millis(20);
+/// Time between two looks at sockets whose statements run.
+pub(crate) const EAR_TIME: Duration = Duration::from_millis(5);
+/// Time after which a thread without work ends.
+pub(crate) const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);

@@ -1,0 +1,105 @@
+//! Logins: `HELLO`, `LOGON`, `LOGOFF`.
+
+use bolt::message::{Map, get, text};
+use bolt::structures::Moments;
+use bolt::{Failure, Request, Value, Version, answer};
+
+use crate::connection::Connection;
+use crate::credentials::Verdict;
+use crate::failure;
+use crate::procedures::agent;
+
+/// Does one of these requests.
+pub(crate) fn act(connection: &mut Connection, request: Request) {
+    match &request {
+        Request::Hello(fields) => hello(connection, fields, &request),
+        Request::Logon(fields) => match admit(connection, fields) {
+            Ok(()) => connection.link.succeed(&request),
+            Err(failure) => connection.refuse(failure),
+        },
+        _ => connection.link.succeed(&request),
+    }
+}
+
+fn hello(connection: &mut Connection, fields: &Map, request: &Request) {
+    let version = connection.link.form.version;
+    if !version.has_logon()
+        && let Err(failure) = admit(connection, fields)
+    {
+        return connection.refuse(failure);
+    }
+    let patches = match get(fields, "patch_bolt") {
+        Some(Value::List(patches)) => patches.as_slice(),
+        _ => &[],
+    };
+    let is_patched = !version.is_utc() && patches.iter().any(|patch| *patch == Value::String("utc".to_owned()));
+    if is_patched {
+        connection.link.form.moments = Moments::Utc;
+    }
+    let name = format!("bolt-{}", connection.number());
+    let is_by_manifest = connection.is_by_manifest;
+    answer::success(&mut connection.link.out, |out| {
+        out.map(3 + usize::from(is_patched) + usize::from(is_by_manifest));
+        out.entry("server", &agent());
+        out.entry("connection_id", &name);
+        if is_patched {
+            out.string("patch_bolt");
+            out.list(1);
+            out.string("utc");
+        }
+        if is_by_manifest {
+            out.entry("protocol_version", &version.to_string());
+        }
+        out.string("hints");
+        hints(out, version);
+    });
+    connection.link.machine.succeed(request);
+}
+
+fn hints(out: &mut bolt::Encoder<'_>, version: Version) {
+    let has_routing_hint = version.tells_database();
+    out.map(1 + usize::from(has_routing_hint));
+    out.string("telemetry.enabled");
+    out.bool(false);
+    if has_routing_hint {
+        out.string("ssr.enabled");
+        out.bool(true);
+    }
+}
+
+/// Lets a client in that says who it is.
+fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
+    let server = connection.link.server.clone();
+    if let Some(credentials) = &server.credentials {
+        let scheme = text(fields, "scheme").unwrap_or("none");
+        let (user, password) = match (scheme, text(fields, "principal"), text(fields, "credentials")) {
+            ("basic", Some(user), Some(password)) => (user, password),
+            ("basic", ..) => return Err(unauthorized("a name and a password are missing")),
+            ("none", ..) => return Err(unauthorized("this server lets nobody in without a name and a password")),
+            (other, ..) => {
+                return Err(unauthorized(&format!("there is no authentication scheme '{other}', only basic")));
+            }
+        };
+        match credentials.check(user, password, connection.link.wire.peer(), server.now_ns()) {
+            Verdict::Welcome => {}
+            Verdict::Wrong => return Err(unauthorized("the name or the password is wrong")),
+            Verdict::TooMany => {
+                let code = "Neo.ClientError.Security.AuthenticationRateLimit";
+                let message = "the password was wrong too often: wait some seconds before the next attempt";
+                return Err(failure::plain(
+                    code,
+                    "42NFC",
+                    "syntax error or access rule violation - authentication error",
+                    message,
+                ));
+            }
+        }
+    }
+    connection.let_in();
+    Ok(())
+}
+
+fn unauthorized(message: &str) -> Failure {
+    let description = "syntax error or access rule violation - credentials missing or wrong";
+    failure::plain("Neo.ClientError.Security.Unauthorized", "42NFF", description, message)
+}

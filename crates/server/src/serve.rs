@@ -1,0 +1,291 @@
+//! The front: one thread that takes connections in, waits for those that say nothing, and listens to those whose statements run.
+//!
+//! Cost: a connection without a request takes a place in the list of one `poll`, no thread. While threads are at work the front
+//! looks at the sockets of their statements every few milliseconds.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use database::{Database, Interrupt};
+use model::{Consumer, Result, error};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::bookmarks::Bookmarks;
+use crate::connection::Connection;
+use crate::credentials::Credentials;
+use crate::limits::{EAR_TIME, STRANGERS_MAX, THREAD_TIME};
+use crate::pool::Pool;
+use crate::procedures;
+use crate::settings::{Admission, Settings};
+use crate::wire::{Wire, timespec};
+
+/// The longest time for which the front does not look at the order to end.
+const LOOK_TIME: Duration = Duration::from_millis(100);
+
+/// State of a server that its threads share.
+pub(crate) struct Server {
+    pub(crate) database: Database,
+    pub(crate) settings: Settings,
+    /// `None` if everybody may come in.
+    pub(crate) credentials: Option<Credentials>,
+    pub(crate) bookmarks: Bookmarks,
+    pub(crate) pool: Pool,
+    /// Connections that threads have given back.
+    parked: Mutex<Vec<Connection>>,
+    /// Sockets of the connections that threads have.
+    at_work: Mutex<Vec<Arc<Wire>>>,
+    waker: UnixStream,
+    is_ending: AtomicBool,
+    pub(crate) connections: AtomicUsize,
+    pub(crate) strangers: AtomicUsize,
+    next: AtomicU64,
+}
+
+impl Server {
+    /// Nanoseconds of the clock by which waits are measured.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.database.clock().now_ns()
+    }
+
+    /// True once no new work is taken on.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Gives a connection to the front.
+    pub(crate) fn park(&self, connection: Connection) {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        // If the pipe is full, the front is awake.
+        let _ = (&self.waker).write(&[0]);
+    }
+
+    /// A thread has left a connection.
+    pub(crate) fn left(&self, wire: &Arc<Wire>) {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| !Arc::ptr_eq(held, wire));
+    }
+}
+
+/// Serves a database until it is asked to end, and then until what is at work has ended, or its time is over. `ready` is called
+/// with the addresses once clients can come.
+///
+/// # Errors
+/// Fails if an address cannot be listened on, or the file of users cannot be read.
+pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: impl FnOnce(&[SocketAddr])) -> Result<()> {
+    let listeners = settings.listen.iter().map(listen).collect::<Result<Vec<_>>>()?;
+    let credentials = match &settings.admission {
+        Admission::Users(file) => Some(Credentials::read(file)?),
+        Admission::Everybody => None,
+    };
+    let pipe = || -> std::io::Result<(UnixStream, UnixStream)> {
+        let (waker, woken) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        Ok((waker, woken))
+    };
+    let (waker, woken) = pipe().map_err(|cause| error!(Io, "cannot make a pipe: {cause}"))?;
+    database.forbid_files();
+    procedures::register(&database)?;
+    let bookmarks = Bookmarks::new(&database.info()?.path);
+    let server = Arc::new(Server {
+        database,
+        settings,
+        credentials,
+        bookmarks,
+        pool: Pool::default(),
+        parked: Mutex::default(),
+        at_work: Mutex::default(),
+        waker,
+        is_ending: AtomicBool::new(false),
+        connections: AtomicUsize::new(0),
+        strangers: AtomicUsize::new(0),
+        next: AtomicU64::new(1),
+    });
+    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    ready(&addresses);
+    let mut front = Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new() };
+    while end.check_unpaused().is_ok() {
+        front.turn(LOOK_TIME);
+    }
+    front.drain();
+    Ok(())
+}
+
+fn listen(address: &SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    listener.map_err(|cause| {
+        error!(Io, "cannot listen on {address}: {cause}")
+            .with_remedy("choose another with --listen, or end what has it")
+    })
+}
+
+/// Sockets that a turn has found.
+#[derive(Default)]
+struct Found {
+    listeners: Vec<usize>,
+    waiting: Vec<usize>,
+    heard: Vec<usize>,
+}
+
+struct Front {
+    server: Arc<Server>,
+    listeners: Vec<TcpListener>,
+    woken: UnixStream,
+    /// Connections that wait for a request, or for their client to read.
+    waiting: Vec<Connection>,
+    /// Sockets of the statements that run.
+    heard: Vec<Arc<Wire>>,
+}
+
+impl Front {
+    /// Waits until something happens, but no longer than that, and sees to it.
+    fn turn(&mut self, limit: Duration) {
+        self.fetch();
+        let is_busy = self.listen_to_statements();
+        let now = self.server.now_ns();
+        let due = self.waiting.iter().filter_map(|connection| connection.deadline_ns()).min();
+        let due = due.map_or(limit, |due| Duration::from_nanos(due.saturating_sub(now)).min(limit));
+        let found = self.poll(if is_busy { due.min(EAR_TIME) } else { due });
+        for place in found.heard {
+            // A statement that waits for its client takes bytes itself.
+            if self.heard[place].is_running() {
+                self.heard[place].receive();
+            }
+        }
+        for place in found.listeners {
+            self.accept(place);
+        }
+        self.dispatch(&found.waiting);
+        let late = self.server.now_ns().saturating_sub(THREAD_TIME.as_nanos() as u64);
+        while let Some(mut connection) = self.server.pool.overdue(late) {
+            self.server.left(connection.wire());
+            connection.refuse_for_threads();
+            self.waiting.push(connection);
+        }
+    }
+
+    fn fetch(&mut self) {
+        let mut parked = self.server.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.append(&mut parked);
+    }
+
+    /// Chooses the statements to listen to: those that run now. True if a thread is at work.
+    fn listen_to_statements(&mut self) -> bool {
+        let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        self.heard = at_work.iter().filter(|wire| wire.is_running()).cloned().collect();
+        !at_work.is_empty()
+    }
+
+    fn poll(&mut self, limit: Duration) -> Found {
+        let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
+        for connection in &self.waiting {
+            // Requests of a client that does not read its answers wait until it does.
+            let flags = match (connection.has_unsent(), connection.wire().has_room()) {
+                (true, _) => PollFlags::OUT,
+                (false, true) => PollFlags::IN,
+                (false, false) => PollFlags::empty(),
+            };
+            fds.push(PollFd::from_borrowed_fd(connection.wire().fd(), flags));
+        }
+        let heard: Vec<usize> = (0..self.heard.len()).filter(|&place| self.heard[place].has_room()).collect();
+        fds.extend(heard.iter().map(|&place| PollFd::from_borrowed_fd(self.heard[place].fd(), PollFlags::IN)));
+        let mut found = Found::default();
+        if poll(&mut fds, Some(&timespec(limit))).is_err() {
+            return found;
+        }
+        let (listeners, waiting) = (self.listeners.len(), self.waiting.len());
+        for (place, _) in fds.iter().enumerate().skip(1).filter(|(_, fd)| !fd.revents().is_empty()) {
+            let place = place - 1;
+            match place.checked_sub(listeners) {
+                None => found.listeners.push(place),
+                Some(place) if place < waiting => found.waiting.push(place),
+                Some(place) => found.heard.push(heard[place - waiting]),
+            }
+        }
+        let is_woken = !fds[0].revents().is_empty();
+        drop(fds);
+        let mut buffer = [0; 256];
+        while is_woken && self.woken.read(&mut buffer).is_ok_and(|count| count == buffer.len()) {}
+        found
+    }
+
+    fn accept(&mut self, place: usize) {
+        loop {
+            let (stream, peer) = match self.listeners[place].accept() {
+                Ok(accepted) => accepted,
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
+                // Without file descriptors, say, the next turn tries again.
+                Err(_) => return,
+            };
+            if self.server.connections.load(Ordering::Relaxed) >= self.server.settings.connections_max {
+                continue;
+            }
+            if self.server.strangers.load(Ordering::Relaxed) >= STRANGERS_MAX {
+                self.evict();
+            }
+            let held = self.server.database.memory().empty(Consumer::Query);
+            let Ok(wire) = Wire::new(stream, peer, self.server.settings.newest, held) else { continue };
+            let number = self.server.next.fetch_add(1, Ordering::Relaxed);
+            self.waiting.push(Connection::new(self.server.clone(), Arc::new(wire), number));
+        }
+    }
+
+    /// Closes the connection that has waited longest without logging in: whoever means to does so at once.
+    fn evict(&mut self) {
+        let oldest = self.waiting.iter().enumerate().filter(|(_, connection)| connection.is_stranger());
+        if let Some((place, _)) = oldest.min_by_key(|(_, connection)| connection.number()) {
+            drop(self.waiting.swap_remove(place));
+        }
+    }
+
+    /// Gives the connections on which something has happened to threads, and those whose time is over.
+    fn dispatch(&mut self, found: &[usize]) {
+        let now = self.server.now_ns();
+        let mut place = self.waiting.len();
+        while place > 0 {
+            place -= 1;
+            let connection = &self.waiting[place];
+            let is_due = connection.deadline_ns().is_some_and(|due| due <= now);
+            let has_request = connection.wire().has_message() && !connection.has_unsent();
+            if is_due || has_request || found.binary_search(&place).is_ok() {
+                let connection = self.waiting.swap_remove(place);
+                let mut at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+                at_work.push(connection.wire().clone());
+                drop(at_work);
+                self.server.pool.put(&self.server, connection);
+            }
+        }
+    }
+
+    /// Lets what is at work come to its end, and closes what is not.
+    fn drain(&mut self) {
+        self.server.is_ending.store(true, Ordering::Release);
+        self.listeners.clear();
+        let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
+        loop {
+            self.fetch();
+            self.waiting.retain(|connection| connection.is_at_work());
+            if self.waiting.is_empty() && !self.server.pool.is_busy() || self.server.now_ns() >= end {
+                break;
+            }
+            self.turn(EAR_TIME);
+        }
+        self.waiting.clear();
+        let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        at_work.iter().for_each(|wire| wire.give_up());
+        // Statements observe the interrupt within milliseconds; one that does not is left behind when the process ends.
+        let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
+        while !self.server.pool.close() && self.server.now_ns() < end {
+            std::thread::sleep(EAR_TIME);
+        }
+        self.fetch();
+        self.waiting.clear();
+    }
+}

@@ -1,0 +1,64 @@
+//! Settings of a server.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bolt::Version;
+
+/// The name of the one database: that which clients take if they are told none.
+pub(crate) const DATABASE: &str = "neo4j";
+
+/// Clients that may come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Users with a password, which stand in this file.
+    Users(PathBuf),
+    /// Everybody who reaches the address.
+    Everybody,
+}
+
+/// Settings of a server.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Addresses to listen on.
+    pub listen: Vec<SocketAddr>,
+    /// Clients that may come in.
+    pub admission: Admission,
+    /// The address to give to clients that ask for a route and do not say what they dialled.
+    pub advertised: Option<String>,
+    /// The newest version of the protocol that is offered.
+    pub newest: Version,
+    /// The most connections.
+    pub connections_max: usize,
+    /// The most statements at work, and threads for them.
+    pub statements_max: usize,
+    /// The most bytes of a message.
+    pub message_bytes_max: usize,
+    /// The longest time that a statement may take, whatever its client says; `None` for no limit.
+    pub timeout: Option<Duration>,
+    /// The longest time that a transaction may be open without a request.
+    pub idle_transaction: Duration,
+    /// The longest time that a statement waits for its client to take rows before it goes on without.
+    pub patience: Duration,
+    /// The longest time that statements at work have when the server ends.
+    pub drain: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            listen: Vec::new(),
+            admission: Admission::Everybody,
+            advertised: None,
+            newest: Version::ALL[0],
+            connections_max: 1_000,
+            statements_max: 64,
+            message_bytes_max: 16 << 20,
+            timeout: None,
+            idle_transaction: Duration::from_secs(600),
+            patience: Duration::from_secs(10),
+            drain: Duration::from_secs(10),
+        }
+    }
+}

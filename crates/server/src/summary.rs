@@ -1,0 +1,204 @@
+//! Summary at the end of a statement: its kind, what it changed, its plan, what is probably not meant.
+
+use bolt::answer::{self, diagnostic_record, place};
+use bolt::{Encoder, Version};
+use database::result::Hint;
+use database::{Counters, Outlook, PlanLine, StatementSummary};
+
+use crate::failure::position;
+use crate::settings::DATABASE;
+
+/// The end of a statement.
+pub(crate) struct Ending<'e> {
+    pub(crate) version: Version,
+    pub(crate) text: &'e str,
+    pub(crate) summary: &'e StatementSummary,
+    pub(crate) outlook: Option<Outlook>,
+    pub(crate) columns: usize,
+    pub(crate) has_rows: bool,
+    /// Outside of transactions.
+    pub(crate) bookmark: Option<String>,
+    pub(crate) wants_hints: bool,
+    pub(crate) last_ms: u64,
+}
+
+/// The message, in chunks.
+pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
+    let summary = ending.summary;
+    let stats = stats(&summary.counters);
+    let plan = summary.report.as_ref().map(|report| report.lines.as_slice()).filter(|lines| !lines.is_empty());
+    let hints: &[Hint] = if ending.wants_hints { &summary.hints } else { &[] };
+    let has_statuses = ending.version.has_statuses();
+    let fields = 3
+        + usize::from(!stats.is_empty())
+        + usize::from(plan.is_some())
+        + usize::from(has_statuses || !hints.is_empty())
+        + usize::from(ending.bookmark.is_some());
+    let mut out = Vec::new();
+    answer::success(&mut out, |out| {
+        out.map(fields);
+        out.entry("type", kind(ending));
+        out.string("t_last");
+        out.int(ending.last_ms as i64);
+        out.entry("db", DATABASE);
+        if !stats.is_empty() {
+            write_stats(out, &stats, &summary.counters);
+        }
+        if let Some(lines) = plan {
+            let is_profile = lines[0].actual.is_some();
+            out.string(if is_profile { "profile" } else { "plan" });
+            let mut rest = lines;
+            operator(out, &mut rest);
+        }
+        if has_statuses {
+            statuses(out, ending, hints);
+        } else if !hints.is_empty() {
+            out.string("notifications");
+            out.list(hints.len());
+            hints.iter().for_each(|hint| notification(out, hint, ending.text));
+        }
+        if let Some(bookmark) = &ending.bookmark {
+            out.entry("bookmark", bookmark);
+        }
+    });
+    out
+}
+
+/// Reads, writes, both, or changes of rules.
+fn kind(ending: &Ending<'_>) -> &'static str {
+    match ending.outlook {
+        Some(outlook) if outlook.is_schema => "s",
+        Some(outlook) if outlook.plan_writes && ending.columns > 0 => "rw",
+        Some(outlook) if outlook.plan_writes => "w",
+        _ => "r",
+    }
+}
+
+/// Counts of changes, by Neo4j's names. Sort keys have none.
+fn stats(counters: &Counters) -> Vec<(&'static str, u64)> {
+    let all = [
+        ("nodes-created", counters.nodes_created),
+        ("nodes-deleted", counters.nodes_deleted),
+        ("relationships-created", counters.edges_created),
+        ("relationships-deleted", counters.edges_deleted),
+        ("properties-set", counters.properties_set),
+        ("labels-added", counters.labels_added),
+        ("labels-removed", counters.labels_removed),
+        ("constraints-added", counters.constraints_added),
+        ("constraints-removed", counters.constraints_removed),
+        ("indexes-added", counters.indexes_added),
+        ("indexes-removed", counters.indexes_removed),
+    ];
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+fn write_stats(out: &mut Encoder<'_>, stats: &[(&str, u64)], counters: &Counters) {
+    out.string("stats");
+    out.map(stats.len() + 1);
+    for (name, count) in stats {
+        out.string(name);
+        out.int(*count as i64);
+    }
+    out.string("contains-updates");
+    out.bool(counters.contains_updates());
+}
+
+/// The first of the lines as a map, with those below it, which are taken from `rest`.
+fn operator(out: &mut Encoder<'_>, rest: &mut &[PlanLine]) {
+    let Some((first, below)) = rest.split_first() else { return out.map(0) };
+    let end = below.iter().position(|line| line.depth <= first.depth).unwrap_or(below.len());
+    let (mut children, behind) = below.split_at(end);
+    *rest = behind;
+    let actual = first.actual.as_ref();
+    out.map(4 + if actual.is_some() { 5 } else { 0 });
+    out.entry("operatorType", first.operator);
+    out.string("identifiers");
+    out.list(0);
+    out.string("args");
+    let memory = actual.map(|actual| actual.memory_peak);
+    out.map(2 + usize::from(memory.is_some()));
+    out.entry("Details", &first.details);
+    out.string("EstimatedRows");
+    out.float(first.estimated_rows);
+    if let Some(memory) = memory {
+        out.string("Memory");
+        out.int(memory as i64);
+    }
+    if let Some(actual) = actual {
+        // A use of a block is the nearest to what Neo4j counts as a hit of the database.
+        let storage = &actual.storage;
+        let numbers = [
+            ("rows", actual.rows),
+            ("dbHits", storage.block_uses),
+            ("pageCacheHits", storage.block_uses.saturating_sub(storage.block_misses)),
+            ("pageCacheMisses", storage.block_misses),
+            ("time", actual.time_ns),
+        ];
+        for (name, number) in numbers {
+            out.string(name);
+            out.int(number as i64);
+        }
+    }
+    out.string("children");
+    out.list(children.iter().filter(|line| line.depth == first.depth + 1).count());
+    while !children.is_empty() {
+        operator(out, &mut children);
+    }
+}
+
+const TITLE: &str = "The query names something that the store has never seen.";
+const NOTIFICATION_CODE: &str = "Neo.ClientNotification.Statement.UnknownPropertyKeyWarning";
+
+fn code(hint: &Hint) -> (&'static str, &'static str) {
+    if hint.message.contains("label") {
+        ("Neo.ClientNotification.Statement.UnknownLabelWarning", "01N50")
+    } else if hint.message.contains("relationship") {
+        ("Neo.ClientNotification.Statement.UnknownRelationshipTypeWarning", "01N51")
+    } else {
+        (NOTIFICATION_CODE, "01N52")
+    }
+}
+
+fn notification(out: &mut Encoder<'_>, hint: &Hint, text: &str) {
+    out.map(6);
+    out.entry("code", code(hint).0);
+    out.entry("title", TITLE);
+    out.entry("description", &hint.message);
+    out.entry("severity", "WARNING");
+    out.entry("category", "UNRECOGNIZED");
+    out.string("position");
+    place(out, position(text, hint.span.start as usize));
+}
+
+/// The status objects of GQL: that of the outcome, and one for each hint.
+fn statuses(out: &mut Encoder<'_>, ending: &Ending<'_>, hints: &[Hint]) {
+    out.string("statuses");
+    out.list(1 + hints.len());
+    let (status, description) = match (ending.columns, ending.has_rows) {
+        (0, _) => ("00001", "note: successful completion - omitted result"),
+        (_, true) => ("00000", "note: successful completion"),
+        (_, false) => ("02000", "note: no data"),
+    };
+    out.map(3);
+    out.entry("gql_status", status);
+    out.entry("status_description", description);
+    out.string("diagnostic_record");
+    out.map(3);
+    diagnostic_record(out);
+    for hint in hints {
+        let (neo4j_code, status) = code(hint);
+        out.map(6);
+        out.entry("gql_status", status);
+        out.entry("status_description", &format!("warn: {}", hint.message));
+        out.entry("description", &hint.message);
+        out.entry("neo4j_code", neo4j_code);
+        out.entry("title", TITLE);
+        out.string("diagnostic_record");
+        out.map(6);
+        diagnostic_record(out);
+        out.entry("_severity", "WARNING");
+        out.entry("_classification", "UNRECOGNIZED");
+        out.string("_position");
+        place(out, position(ending.text, hint.span.start as usize));
+    }
+}
