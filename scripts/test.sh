@@ -49,21 +49,60 @@ say_skipped() {
 }
 trap say_skipped EXIT
 step ./scripts/servers.sh
+# Where nothing is compiled yet, nothing is kept for compiling parts again: that costs a fifth of the time.
+[ -d "${CARGO_TARGET_DIR:-target}/debug" ] || export CARGO_INCREMENTAL=0
 # The Python package has no tests of Rust. It is named so that most of its dependencies are compiled once, for the wheel too.
 packages=(--workspace)
 scripts/python.sh --is-possible || packages+=(--exclude knotwork-python)
-step cargo test "${packages[@]}" --all-features --no-fail-fast
-# The binary that the tests of the command were run with.
-echo "== ./scripts/drivers.sh"
-status=0
-KNOT=$PWD/target/debug/knot ./scripts/drivers.sh || status=$?
-if [ "$status" -eq 77 ]; then
-    echo "Neo4j's Python driver" >>"$KNOTWORK_SKIPPED"
-elif [ "$status" -ne 0 ]; then
-    exit "$status"
+tests=(cargo test "${packages[@]}" --all-features)
+step "${tests[@]}" --no-run
+
+# Prints each job: its folder and the words of its command, with tabs between them. Jobs are the binaries of tests, the
+# package for Python, sessions of drivers, and the examples in comments. The longest come first, so that none of them is
+# left over at the end.
+list_jobs() {
+    local binaries
+    binaries=$("${tests[@]}" --no-run --quiet --message-format=json |
+        sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1\t\2/p')
+    [ -n "$binaries" ] || { echo "test: cargo names no binary of tests" >&2; return 1; }
+    local long='/(storage|database|analytics)\t.*/(it|algorithms)-'
+    grep -E "$long" <<<"$binaries" | sort -r
+    printf '%s\tenv\tPROFILE=dev\tscripts/python.sh\n' "$PWD"
+    # With the binary that the tests of the command are run with.
+    printf '%s\tenv\tKNOT=%s/target/debug/knot\tscripts/drivers.sh\n' "$PWD" "$PWD"
+    grep -vE "$long" <<<"$binaries"
+    (IFS=$'\t' && echo "$PWD${IFS}${tests[*]}${IFS}--doc")
+}
+
+# Runs a job in its folder, as cargo does; keeps what it prints, and its status unless that is 0.
+run_job() {
+    local words start=$SECONDS status=0
+    IFS=$'\t' read -r -a words <<<"$1"
+    local name=${words[0]##*/}-${words[${#words[@]} - 1]##*/}
+    local output=$jobs/${name//[^a-zA-Z0-9_-]/-}
+    echo "== starts: $name"
+    (cd "${words[0]}" && "${words[@]:1}") >"$output" 2>&1 </dev/null || status=$?
+    case $status in
+        0) ;;
+        # What it needs is not there.
+        77) echo "$name: $(tail -n 1 "$output")" >>"$KNOTWORK_SKIPPED" ;;
+        *) echo "$name ended with $status" >>"$jobs/failed" ;;
+    esac
+    echo "== took $((SECONDS - start)) s: $name"
+}
+
+# Two jobs at a time: one by one they leave half of two processors idle, since they wait for disks, servers and processes.
+jobs=$(mktemp -d)
+export jobs
+export -f run_job
+trap 'say_skipped; rm -rf "$jobs"' EXIT
+list_jobs >"$jobs/list"
+tr '\n' '\0' <"$jobs/list" | xargs -0 -n 1 -P 2 bash -c 'run_job "$1"' run_job
+for output in "$jobs"/*-*; do
+    printf '\n== %s\n' "${output##*/}"
+    cat "$output"
+done
+if [ -e "$jobs/failed" ]; then
+    sed 's/^/test: FAILED: /' "$jobs/failed" >&2
+    exit 1
 fi
-echo "== ./scripts/python.sh"
-status=0
-PROFILE=dev ./scripts/python.sh || status=$?
-# 77: there is no Python, and it has said so.
-[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"

@@ -8,6 +8,7 @@ use model::id::{EdgeId, EdgeTypeId, NodeId};
 use model::{Map, Result, error};
 
 use crate::build::BuildContext;
+use crate::file::FileEntry;
 use crate::format::EdgePlace;
 use crate::manifest::PartitionEntry;
 use crate::partition::Partition;
@@ -26,12 +27,17 @@ pub struct Moves<'a> {
     found: Map<u64, EdgeId>,
     /// The edges between two ends, as they are now, by number.
     groups: Map<Group, Map<u64, EdgeId>>,
+    /// Number of ids in the groups.
+    grouped: usize,
 }
+
+/// Edges found that are kept while patches are carried over.
+const FOUND_MAX: usize = 1 << 16;
 
 impl<'a> Moves<'a> {
     /// From one version to another.
     pub fn new(from: &'a Version, to: &'a Version) -> Moves<'a> {
-        Moves { from, to, found: Map::default(), groups: Map::default() }
+        Moves { from, to, found: Map::default(), groups: Map::default(), grouped: 0 }
     }
 
     /// The id that an edge has now; `None` if it is not there. Cost: a search in each partition of the other version.
@@ -49,9 +55,21 @@ impl<'a> Moves<'a> {
         let found = after.get(&number).copied();
         match found {
             Some(found) if after.len() == 1 => drop(self.found.insert(edge.0, found)),
-            _ => drop(self.groups.insert(group, after)),
+            _ => {
+                self.grouped += after.len();
+                self.groups.insert(group, after);
+            }
         }
         Ok(found)
+    }
+}
+
+impl Moves<'_> {
+    /// Forgets what was found, if it is much.
+    fn forget(&mut self) {
+        if self.found.len() + self.grouped > FOUND_MAX {
+            (self.found, self.groups, self.grouped) = (Map::default(), Map::default(), 0);
+        }
     }
 }
 
@@ -76,20 +94,18 @@ fn follow_merges(context: &BuildContext, edit: &mut VersionEdit, base: &Version,
     }
     let (gone, kept) = std::mem::take(&mut edit.patches).into_iter().partition(is_gone);
     edit.patches = kept;
-    let mut contents = BTreeMap::new();
+    let mut carried = Carried::new(context, current);
     let mut moves = Moves::new(base, current);
     let gone: Vec<PatchEdit> = gone;
     for PatchEdit { partition, added, .. } in gone {
         let Some(partition) = base.partition_with(partition) else { continue };
         let Some(entry) = added else { continue };
         let patch = Patch::open(&context.platform.disk, &context.directory, entry, partition.sections())?;
-        carry(&patch, partition, &mut moves, &mut contents)?;
+        carried.take(&patch, partition, &mut moves)?;
         context.discard(patch.file().path());
     }
-    for (slot, content) in contents {
-        let Some(partition) = current.partition_in(slot) else { continue };
-        let added = Some(content.write(context, partition)?);
-        edit.patches.push(PatchEdit { partition: partition.entry().topology.number, removed: Vec::new(), added });
+    for (partition, file) in carried.finish()? {
+        edit.patches.push(PatchEdit { partition, removed: Vec::new(), added: Some(file) });
     }
     Ok(())
 }
@@ -113,15 +129,12 @@ fn follow_flushes(
         return Ok(());
     }
     let merged = base.with_edit(edit)?;
-    let mut contents = BTreeMap::new();
+    let mut carried = Carried::new(context, &merged);
     let mut moves = Moves::new(base, &merged);
     for (partition, patch) in newer {
-        carry(patch, partition, &mut moves, &mut contents)?;
+        carried.take(patch, partition, &mut moves)?;
     }
-    for (slot, content) in contents {
-        let Some(partition) = merged.partition_in(slot) else { continue };
-        let number = partition.entry().topology.number;
-        let file = content.write(context, partition)?;
+    for (number, file) in carried.finish()? {
         let is_it = |entry: &&mut PartitionEntry| entry.topology.number == number;
         match edit.added_partitions.iter_mut().find(is_it) {
             Some(entry) => entry.patches.push(file),
@@ -131,32 +144,80 @@ fn follow_flushes(
     Ok(())
 }
 
-/// Adds what a patch of a partition says to the contents of new patches, by the slots that its edges have moved to.
-fn carry(
-    patch: &Patch,
-    partition: &Partition,
-    moves: &mut Moves<'_>,
-    contents: &mut BTreeMap<usize, PatchContent>,
-) -> Result<()> {
-    let slot = usize::from(partition.slot());
-    for (index, section) in patch.sections() {
-        let mut place_of = |position: u64| {
-            let edge = EdgePlace { partition: slot, section: *index, position }.id();
-            let gone = || error!(Internal, "edge {} was changed, and is gone", edge.0);
-            moves.find(edge)?.and_then(EdgePlace::of).ok_or_else(gone)
-        };
-        let mut changes = Vec::new();
-        section.changes(|key, position, value| changes.push((key, position, value)))?;
-        for (key, position, value) in changes {
-            let place = place_of(position)?;
-            contents.entry(place.partition).or_default().set(place.section, place.position, key, value);
-        }
-        let mut deleted = Vec::new();
-        section.deleted(false, &mut deleted)?;
-        for position in deleted {
-            let place = place_of(position)?;
-            contents.entry(place.partition).or_default().delete(place.section, place.position);
-        }
+/// Contents of patches of one version, on their way into patches of another. A patch is written whenever enough is there, so
+/// that the memory taken does not depend on the size of the patches.
+struct Carried<'a> {
+    context: &'a BuildContext,
+    to: &'a Version,
+    /// Contents of new patches, by the slots that their edges have moved to.
+    contents: BTreeMap<usize, PatchContent>,
+    /// Memory that they take.
+    bytes: usize,
+    /// Memory that they may take.
+    bytes_max: usize,
+    /// Partitions and their new patches, oldest first.
+    written: Vec<(u64, FileEntry)>,
+}
+
+impl<'a> Carried<'a> {
+    fn new(context: &'a BuildContext, to: &'a Version) -> Carried<'a> {
+        // Sorting and encoding take four times as much.
+        let bytes_max = (context.config.memory_bytes / 8).clamp(1 << 20, 32 << 20);
+        Carried { context, to, contents: BTreeMap::new(), bytes: 0, bytes_max, written: Vec::new() }
     }
-    Ok(())
+
+    /// Takes over what a patch of a partition says.
+    fn take(&mut self, patch: &Patch, partition: &Partition, moves: &mut Moves<'_>) -> Result<()> {
+        let slot = usize::from(partition.slot());
+        for (index, section) in patch.sections() {
+            let mut place_of = |position: u64| {
+                let edge = EdgePlace { partition: slot, section: *index, position }.id();
+                let gone = || error!(Internal, "edge {} was changed, and is gone", edge.0);
+                moves.forget();
+                moves.find(edge)?.and_then(EdgePlace::of).ok_or_else(gone)
+            };
+            section.changes(|key, position, value| {
+                let place = place_of(position)?;
+                self.add(place.partition, |content| content.set(place.section, place.position, key, value))
+            })?;
+            let mut deleted = Vec::new();
+            section.deleted(false, &mut deleted)?;
+            for position in deleted {
+                let place = place_of(position)?;
+                self.add(place.partition, |content| content.delete(place.section, place.position))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the content for a slot; writes the largest content if all of them are more than is to be held.
+    fn add(&mut self, slot: usize, add: impl FnOnce(&mut PatchContent)) -> Result<()> {
+        let content = self.contents.entry(slot).or_default();
+        let before = content.bytes();
+        add(content);
+        self.bytes += content.bytes() - before;
+        if self.bytes <= self.bytes_max {
+            return Ok(());
+        }
+        let largest = self.contents.iter().max_by_key(|(_, content)| content.bytes()).map(|(&slot, _)| slot);
+        largest.map_or(Ok(()), |slot| self.write(slot))
+    }
+
+    fn write(&mut self, slot: usize) -> Result<()> {
+        self.context.interrupt.check()?;
+        let (Some(content), Some(partition)) = (self.contents.remove(&slot), self.to.partition_in(slot)) else {
+            return Ok(());
+        };
+        self.bytes -= content.bytes();
+        self.written.push((partition.entry().topology.number, content.write(self.context, partition)?));
+        Ok(())
+    }
+
+    /// Writes what is left; partitions and their new patches, oldest first.
+    fn finish(mut self) -> Result<Vec<(u64, FileEntry)>> {
+        while let Some(slot) = self.contents.keys().next().copied() {
+            self.write(slot)?;
+        }
+        Ok(self.written)
+    }
 }

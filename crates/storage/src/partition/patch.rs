@@ -133,13 +133,19 @@ impl PatchSection {
         self.overlays.iter().find(|overlay| overlay.key == key)
     }
 
-    /// Adds all changed properties: key, position and value.
-    pub fn changes(&self, mut each: impl FnMut(PropertyKeyId, u64, Value)) -> Result<()> {
-        for overlay in &self.overlays {
-            let mut positions = Vec::new();
-            overlay.positions.append(&self.file, 0..u64::MAX, &mut positions)?;
-            let values = overlay.values(0..positions.len() as u64)?;
-            positions.iter().enumerate().for_each(|(row, &position)| each(overlay.key, position, values.value(row)));
+    /// Gives all changed properties, key, position and value, a stretch of positions at a time.
+    pub fn changes(&self, mut each: impl FnMut(PropertyKeyId, u64, Value) -> Result<()>) -> Result<()> {
+        let overlays: Vec<(&PatchSection, &Overlay)> = self.overlays.iter().map(|overlay| (self, overlay)).collect();
+        let mut start = 0;
+        while start < u64::MAX {
+            let end = end_of_stretch(&overlays, start)?;
+            for (_, overlay) in &overlays {
+                let (positions, values) = overlay.stretch(&self.file, start..end)?;
+                for (row, &position) in positions.iter().enumerate() {
+                    each(overlay.key, position, values.value(row))?;
+                }
+            }
+            start = end;
         }
         Ok(())
     }
@@ -150,7 +156,30 @@ impl PatchSection {
     }
 }
 
+/// Changed values taken from a patch at a time.
+const STRETCH_VALUES: u64 = 16_384;
+
+/// The end of the stretch of positions from `start` in which no overlay has more values than are taken at a time.
+fn end_of_stretch(overlays: &[(&PatchSection, &Overlay)], start: u64) -> Result<u64> {
+    let mut end = u64::MAX;
+    for (section, overlay) in overlays {
+        let first = overlay.positions.indices(&section.file, &(start..u64::MAX))?.start;
+        if first + STRETCH_VALUES < overlay.positions.count() {
+            end = end.min(overlay.positions.at(&section.file, first + STRETCH_VALUES)?);
+        }
+    }
+    Ok(end)
+}
+
 impl Overlay {
+    /// The positions of a stretch, and their values.
+    fn stretch(&self, file: &StoreFile, stretch: Range<u64>) -> Result<(Vec<u64>, Column)> {
+        let indices = self.positions.indices(file, &stretch)?;
+        let mut positions = Vec::new();
+        self.positions.append(file, stretch, &mut positions)?;
+        Ok((positions, self.values(indices)?))
+    }
+
     /// Some of its values, by their indices.
     fn values(&self, indices: Range<u64>) -> Result<Column> {
         let count = (indices.end - indices.start) as usize;

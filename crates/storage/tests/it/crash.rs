@@ -32,8 +32,17 @@ fn child() {
     }
 }
 
+/// Moment from which the delay before a kill counts.
+#[derive(Clone, Copy, PartialEq)]
+enum From {
+    /// The start of the process, so that some are killed while they open the store.
+    Start,
+    /// Its first commit, so that some have committed, however busy the machine is.
+    FirstCommit,
+}
+
 /// Runs the child and kills it after a while; the last number that it acknowledged.
-fn run_and_kill(directory: &TestDirectory, memtable_bytes_max: usize, delay: Duration) -> u64 {
+fn run_and_kill(directory: &TestDirectory, memtable_bytes_max: usize, from: From, delay: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "crash::child", "--nocapture", "--test-threads=1"])
         .env(PATH, directory.path())
@@ -42,10 +51,15 @@ fn run_and_kill(directory: &TestDirectory, memtable_bytes_max: usize, delay: Dur
         .spawn()
         .unwrap();
     let out = BufReader::new(child.stdout.take().unwrap());
+    let (first, has_committed) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let numbers = out.lines().map_while(Result::ok);
-        numbers.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).last().unwrap_or(0)
+        let numbers = numbers.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok());
+        numbers.inspect(|_| first.send(()).unwrap_or_default()).last().unwrap_or(0)
     });
+    if from == From::FirstCommit {
+        has_committed.recv().unwrap();
+    }
     std::thread::sleep(delay);
     assert_eq!(child.try_wait().unwrap(), None, "the child writes until it is killed");
     child.kill().unwrap();
@@ -59,7 +73,8 @@ fn check(seed: u64, rounds: usize, memtable_bytes_max: usize) {
     let mut found = 0;
     for round in 0..rounds {
         let delay = Duration::from_micros(20_000 + random.below(60_000));
-        let acknowledged = run_and_kill(&directory, memtable_bytes_max, delay).max(found);
+        let from = if round % 2 == 0 { From::FirstCommit } else { From::Start };
+        let acknowledged = run_and_kill(&directory, memtable_bytes_max, from, delay).max(found);
         let store = directory.open();
         found = numbered::check(&*store.read().unwrap());
         let place = format!("seed {seed}, round {round}: {acknowledged} acknowledged, {found} found");

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use model::store::{EdgeIds, NewEdges, NewNodes};
-use model::{Column, ColumnData, Direction, EdgeBatch, EdgeId, Expand, GraphStore, NodeId, WriteTransaction};
+use model::{Column, ColumnData, Direction, EdgeBatch, EdgeId, Expand, GraphStore, NodeId, Value, WriteTransaction};
 use storage::{Durability, NativeStore, OpenOptions};
 
 use crate::apart::{held_most, number_in, output_of};
@@ -32,6 +32,8 @@ fn child() {
     let nodes = create(&store);
     println!("\nedges {}", store.read().unwrap().statistics().edges);
     println!("created {}", held_most());
+    println!("changed {}", change(&store, &nodes));
+    println!("updated {}", held_most());
     delete(&store, &nodes);
     println!("left {}", store.read().unwrap().statistics().edges);
     println!("deleted {}", held_most());
@@ -104,6 +106,35 @@ fn create_edges(transaction: &mut dyn WriteTransaction, nodes: &[NodeId], edges:
     transaction.create_edges(&new).unwrap();
 }
 
+/// The values of the only property of a batch.
+fn numbers(batch: &EdgeBatch) -> Vec<i64> {
+    let number = |value: Value| if let Value::Int(number) = value { number } else { panic!("{value} is no integer") };
+    batch.properties[0].values().map(number).collect()
+}
+
+/// Changes a property of every edge while merges move the edges to other files; returns the sum of the property then.
+fn change(store: &NativeStore, nodes: &[NodeId]) -> i64 {
+    let mut transaction = store.write().unwrap();
+    let view = store.read().unwrap();
+    let key = transaction.property_key("n").unwrap();
+    let expand = Expand { edge_ids: EdgeIds::Include, keys: vec![key], ..Expand::default() };
+    let (mut cursor, mut batch) = (view.expand(nodes, &expand).unwrap(), EdgeBatch::default());
+    while cursor.next(&mut batch).unwrap() {
+        let values = numbers(&batch).into_iter().map(|number| Value::Int(number + 1));
+        let changed = Column::from_values(&values.collect::<Vec<_>>());
+        transaction.set_edge_properties(&batch.edges, key, &changed).unwrap();
+    }
+    drop(cursor);
+    drop(view);
+    transaction.commit().unwrap();
+    let view = store.read().unwrap();
+    let (mut cursor, mut sum) = (view.expand(nodes, &expand).unwrap(), 0);
+    while cursor.next(&mut batch).unwrap() {
+        sum += numbers(&batch).iter().sum::<i64>();
+    }
+    sum
+}
+
 fn delete(store: &NativeStore, nodes: &[NodeId]) {
     let mut transaction = store.write().unwrap();
     let expand = Expand { direction: Direction::Out, edge_ids: EdgeIds::Include, ..Expand::default() };
@@ -126,13 +157,14 @@ fn one_transaction_of_many_times_the_memory_is_within_the_limit() {
     std::fs::remove_dir_all(&logged).unwrap();
     let number = |name: &str| number_in(&text, name, 1);
     assert_eq!((number("edges"), number("left")), (EDGES, 0), "{text}");
+    assert_eq!(number("changed"), EDGES * (EDGES + 1) / 2, "{text}");
     assert_eq!((number("read"), number("repeated")), (EDGES, EDGES), "{text}");
     let is_counted = |name: &str| number(name) <= LIMIT + LIMIT / 4;
     assert!(is_counted("counted") && is_counted("held") && is_counted("replayed"), "{text}");
     let most = (LIMIT + BESIDES) >> 10;
     let is_within = |name: &str| number(name) <= most;
     assert!(
-        is_within("created") && is_within("deleted") && is_within("looked") && is_within("opened"),
+        ["created", "updated", "deleted"].into_iter().all(is_within) && is_within("looked") && is_within("opened"),
         "at most {most} KiB may be held: {text}"
     );
 }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{ErrorCode, GraphStore, Map};
+use model::{ErrorCode, GraphStore, Map, ReadView};
 
 use super::workload::Recording;
 use super::{Maintenance, Subject};
@@ -29,6 +29,8 @@ pub struct Verification {
     /// One in this number of different states is opened for reading only, twice at once, on a disk that refuses writes:
     /// nothing is changed, nothing is missing, and the answers are those of a store that is opened to be written.
     pub read_only_every: usize,
+    /// One in this number of cuts of a second life is read in every way; the others once, which shows what is there.
+    pub read_in_every_way_every: usize,
     /// The ways of surviving.
     pub survivals: &'static [Survival],
     /// Some second lives also make a backup.
@@ -49,6 +51,7 @@ impl Default for Verification {
             cut_again_every: 60,
             kill_then_cut_every: 20,
             read_only_every: 8,
+            read_in_every_way_every: 4,
             survivals: &SURVIVALS,
             backs_up_again: true,
             second_life: as_it_was,
@@ -152,6 +155,18 @@ struct Verifier<'a, S> {
 
 type Steps = std::ops::RangeInclusive<usize>;
 
+/// Manner in which a store is looked at that was opened after a power cut.
+struct Look {
+    is_first_life: bool,
+    /// The next step is done in it.
+    goes_on: bool,
+    read: fn(&dyn ReadView) -> Content,
+}
+
+impl Look {
+    const FIRST_LIFE: Look = Look { is_first_life: true, goes_on: false, read: Content::of };
+}
+
 /// Counts of the attempts in one second life.
 struct SecondLife {
     /// Moments at which the power was cut.
@@ -250,14 +265,15 @@ impl<S: Subject> Verifier<'_, S> {
                 }
             } else if number.is_multiple_of(cut_again_every) {
                 let life = (disk.copy(), Wreck::of(&disk));
-                let matching = self.open(disk.copy(), true, false, allowed)?;
+                let matching = self.open(disk.copy(), &Look::FIRST_LIFE, allowed)?;
                 let least = matching.iter().find(|step| allowed.contains(step)).copied();
                 let cuts = self.second_life(life, least.unwrap_or(*allowed.start()), allowed)?;
                 self.tally.second_crash_points += cuts.points;
                 self.tally += cuts.of_backups();
             }
             let before = disk.copy();
-            let matching = self.open(disk, true, number.is_multiple_of(go_on_every), allowed)?;
+            let look = Look { goes_on: number.is_multiple_of(go_on_every), ..Look::FIRST_LIFE };
+            let matching = self.open(disk, &look, allowed)?;
             if number.is_multiple_of(self.verification.read_only_every) {
                 self.read_only(&before, &matching)?;
                 self.tally.read_only += 1;
@@ -276,17 +292,12 @@ impl<S: Subject> Verifier<'_, S> {
 
     /// The steps whose content the store has; in the first life of a store also its element ids, those that a later life
     /// gives are its own.
-    fn open(
-        &self,
-        disk: MemoryDisk,
-        is_first_life: bool,
-        goes_on: bool,
-        allowed: &Steps,
-    ) -> Result<Vec<usize>, String> {
+    fn open(&self, disk: MemoryDisk, look: &Look, allowed: &Steps) -> Result<Vec<usize>, String> {
         let platform = platform(Arc::new(disk), self.recording.seed + 1);
         let store = attempt("opening", || self.subject.open(&platform))?;
-        let mut matching = self.matching(&content_of(&store)?);
-        if is_first_life {
+        let content = attempt("reading", || Ok((look.read)(&*store.read()?)))?;
+        let mut matching = self.matching(&content);
+        if look.is_first_life {
             let identities = attempt("reading element ids", || Ok(identities_of(&*store.read()?)))?;
             let has_content = !matching.is_empty();
             matching.retain(|&step| self.recording.identities[step] == identities);
@@ -294,7 +305,9 @@ impl<S: Subject> Verifier<'_, S> {
                 return Err("the edges have other element ids than before".to_owned());
             }
         }
-        if goes_on && let Some(&step) = matching.iter().find(|step| allowed.contains(step)) {
+        if look.goes_on
+            && let Some(&step) = matching.iter().find(|step| allowed.contains(step))
+        {
             self.go_on(store, &platform, step)?;
         }
         Ok(matching)
@@ -446,7 +459,10 @@ impl<S: Subject> Verifier<'_, S> {
         let before = events.get(position).map_or_else(|| "the end".to_owned(), |event| format!("{event:?}"));
         let shown: String = before.chars().take(200).collect();
         let place = format!("at event {position} of a second life (before {shown}), {survival:?} survives");
-        let matching = self.open(left.copy(), false, false, after).map_err(|text| format!("{place}: {text}"))?;
+        let is_sample = position.is_multiple_of(self.verification.read_in_every_way_every);
+        let look =
+            Look { is_first_life: false, goes_on: false, read: if is_sample { Content::of } else { Content::once } };
+        let matching = self.open(left.copy(), &look, after).map_err(|text| format!("{place}: {text}"))?;
         if matching.iter().any(|step| after.contains(step)) {
             return Ok(left);
         }

@@ -36,6 +36,7 @@ pub(super) fn check(live: LiveSection<'_>, version: &Version, problems: &mut Pro
             if position >= live.section.edge_count() {
                 problems.add(&path, 0, format!("a property changed at {position}, behind the end of the section"));
             }
+            Ok(())
         })?;
     }
     all.sort_unstable();

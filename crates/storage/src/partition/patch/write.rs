@@ -5,24 +5,23 @@ use std::collections::BTreeMap;
 use model::id::PropertyKeyId;
 use model::{Column, ColumnBuilder, Result, Value};
 
-use super::PatchSection;
 use super::list::SortedList;
+use super::{Overlay, PatchSection, end_of_stretch};
 use crate::build::BuildContext;
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
 use crate::column::write::put_blocks;
 use crate::file::{FileEntry, FileWriter};
 use crate::format::FileKind;
+use crate::memtable::value_bytes;
 use crate::partition::{Partition, Section};
-
-/// Changed values taken from a patch at a time.
-const VALUES: u64 = 16_384;
 
 /// Content of a new patch.
 #[derive(Clone, Debug, Default)]
 pub struct PatchContent {
     /// By the index of the section.
     pub sections: BTreeMap<usize, SectionContent>,
+    bytes: usize,
 }
 
 /// Content of a new patch for one section.
@@ -37,13 +36,20 @@ pub struct SectionContent {
 impl PatchContent {
     /// Notes that an edge is gone.
     pub fn delete(&mut self, section: usize, position: u64) {
+        self.bytes += size_of::<u64>();
         self.sections.entry(section).or_default().deleted.push(position);
     }
 
     /// Notes the value of a property; null removes it.
     pub fn set(&mut self, section: usize, position: u64, key: PropertyKeyId, value: Value) {
+        self.bytes += size_of::<u64>() + value_bytes(&value);
         let overlays = &mut self.sections.entry(section).or_default().overlays;
         overlays.entry(key).or_default().push((position, value));
+    }
+
+    /// Memory that the content takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Writes a patch of the partition that says this.
@@ -113,24 +119,15 @@ fn merge_overlays(
     key: PropertyKeyId,
     section: &Section,
 ) -> Result<()> {
-    let overlays: Vec<_> = layers.iter().filter_map(|layer| Some((layer, layer.overlay(key)?))).collect();
+    let overlays: Vec<(&PatchSection, &Overlay)> =
+        layers.iter().filter_map(|layer| Some((*layer, layer.overlay(key)?))).collect();
     let (mut all, mut column) = (Vec::new(), ColumnWriter::default());
     let mut start = 0;
     while start < section.edge_count() {
-        // The stretch ends where the first of the layers has given enough.
-        let mut end = section.edge_count();
-        for (layer, overlay) in &overlays {
-            let first = overlay.positions.indices(&layer.file, &(start..u64::MAX))?.start;
-            if first + VALUES < overlay.positions.count() {
-                end = end.min(overlay.positions.at(&layer.file, first + VALUES)?);
-            }
-        }
+        let end = end_of_stretch(&overlays, start)?.min(section.edge_count());
         let mut newest: BTreeMap<u64, Value> = BTreeMap::new();
         for (layer, overlay) in &overlays {
-            let indices = overlay.positions.indices(&layer.file, &(start..end))?;
-            let mut positions = Vec::new();
-            overlay.positions.append(&layer.file, start..end, &mut positions)?;
-            let values = overlay.values(indices)?;
+            let (positions, values) = overlay.stretch(&layer.file, start..end)?;
             newest.extend(positions.into_iter().zip(values.values()));
         }
         let mut values = ColumnBuilder::default();
