@@ -16,6 +16,7 @@ mod edge_range;
 mod edge_top;
 mod filter_in_path;
 mod late_projection;
+mod node_choice;
 pub(crate) mod nullability;
 mod running_in_path;
 mod top;
@@ -46,6 +47,8 @@ pub struct OptimizerConfig {
     pub edge_filters: bool,
     /// Let the sort key of a type find edges in a range, and the first ones of a node.
     pub sort_keys: bool,
+    /// Let attached databases test conditions, and give the first nodes only.
+    pub node_choices: bool,
     /// Read properties after a limit.
     pub late_projection: bool,
     /// Do not compute what nobody uses.
@@ -72,6 +75,7 @@ impl Default for OptimizerConfig {
             filter_in_path: true,
             edge_filters: true,
             sort_keys: true,
+            node_choices: true,
             late_projection: true,
             unused: true,
             covering_labels: false,
@@ -95,6 +99,7 @@ impl OptimizerConfig {
             filter_in_path: false,
             edge_filters: false,
             sort_keys: false,
+            node_choices: false,
             late_projection: false,
             unused: false,
             covering_labels: false,
@@ -149,6 +154,10 @@ pub(crate) fn optimize(
     // Last, since an expansion that chooses is taken apart by no other rule.
     if config.edge_filters {
         for_each_operator(root, &mut edge_filter::push_down);
+    }
+    if config.node_choices && !context.schema.searchable.is_empty() {
+        for_each_operator(root, &mut |operator| node_choice::push_conditions(operator, context.schema));
+        for_each_operator(root, &mut |operator| node_choice::push_first(operator, context.schema));
     }
     let mut next = 0;
     number(root, &mut next);

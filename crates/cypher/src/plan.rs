@@ -12,6 +12,7 @@ pub mod counting;
 pub mod explain;
 pub mod expression;
 pub(crate) mod known_types;
+pub mod node_choice;
 pub mod operator;
 pub mod search;
 pub mod source;
@@ -19,6 +20,7 @@ mod visit;
 
 pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, NestedKind};
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
+pub use node_choice::{NodeChoice, NodeTest, NodesFirst, node_test};
 pub use operator::{
     Aggregate, Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange,
     IntersectLeg, LookupValue, NewEdge, NewEnds, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry,

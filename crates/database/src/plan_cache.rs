@@ -68,7 +68,7 @@ pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
     for constraint in &schema.constraints {
         (constraint.subject, &constraint.keys, constraint.rule).hash(&mut hasher);
     }
-    for index in &schema.indexes {
+    for index in schema.indexes.iter().chain(&schema.searchable) {
         (index.subject, &index.keys).hash(&mut hasher);
     }
     (schema.labels.len(), schema.edge_types.len()).hash(&mut hasher);

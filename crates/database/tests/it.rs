@@ -80,6 +80,9 @@ mod show;
 #[cfg(feature = "sqlite")]
 #[path = "it/source_paths.rs"]
 mod source_paths;
+#[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite"))]
+#[path = "it/source_pushdown.rs"]
+mod source_pushdown;
 #[cfg(feature = "sqlite")]
 #[path = "it/source_values.rs"]
 mod source_values;

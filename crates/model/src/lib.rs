@@ -9,6 +9,7 @@
 //! - [`schema`]: names of labels, edge types and property keys; constraints and indexes.
 //! - [`statistics`]: what a planner may ask of a store.
 //! - [`store`]: `GraphStore`, `ReadView`, `WriteTransaction`, `Capabilities`: the waist itself.
+//! - [`condition`]: conditions on properties, which stores may test.
 //! - [`edge_range`]: ranges of edge properties, and the first few edges of each node.
 //! - [`course`]: where a search over places goes.
 //! - [`index_scan`]: requests of ordered indexes.
@@ -28,6 +29,7 @@
 
 pub mod batch;
 pub mod column;
+pub mod condition;
 pub mod course;
 pub mod edge_range;
 pub mod error;
@@ -51,6 +53,7 @@ pub mod value;
 
 pub use batch::{EdgeBatch, NodeBatch};
 pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
+pub use condition::Condition;
 pub use course::Course;
 pub use edge_range::{EdgeRange, EdgeTop};
 pub use error::{Error, ErrorCode, ErrorDetail, ErrorKind, ErrorPhase, Result, Span};
@@ -62,7 +65,8 @@ pub use schedule::{Priority, Scheduler};
 pub use schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Schema, SortKey, Subject};
 pub use statistics::{Sketches, Statistics};
 pub use store::{
-    Access, Capabilities, Count, Direction, Expand, GraphStore, IsolationLevel, NodeScan, ReadView, WriteTransaction,
+    Access, Capabilities, Count, Direction, Expand, FirstNodes, GraphStore, IsolationLevel, NodeScan, ReadView, Taken,
+    WriteTransaction,
 };
 pub use value::{EdgeValue, PathValue, Value};
 

@@ -289,6 +289,12 @@ pub struct Schema {
     pub sort_keys: Vec<SortKey>,
     /// The ordered indexes, those made for constraints included.
     pub indexes: Vec<Index>,
+    /// Properties by whose values the store finds nodes though no index of that kind is declared: [`ReadView::index_scan`]
+    /// answers for them as for an index, and [`ReadView::takes`] takes conditions on them. None of them is in `indexes`.
+    ///
+    /// [`ReadView::index_scan`]: crate::ReadView::index_scan
+    /// [`ReadView::takes`]: crate::ReadView::takes
+    pub searchable: Vec<Index>,
 }
 
 impl Schema {

@@ -7,6 +7,7 @@
 pub mod by_scan;
 pub mod chosen;
 mod element_id;
+mod filtered;
 mod runs;
 mod topology;
 
@@ -16,17 +17,19 @@ use std::sync::Arc;
 use crate::Map;
 use crate::batch::{EdgeBatch, EdgeBlock, NodeBatch};
 use crate::column::{Bitmap, Column, ColumnBuilder, ColumnData};
+use crate::condition::Condition;
 use crate::course::Course;
 use crate::edge_range::{EdgeRange, EdgeTop};
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use crate::index_scan::{IndexCursor, IndexScan};
+use crate::index_scan::{IndexCursor, IndexScan, KeyOrder};
 use crate::interrupt::Interrupt;
 use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
 use crate::value::{EdgeValue, Value};
 
 pub use self::element_id::{ElementId, NO_EDGE_NUMBER, element_ids_by_number, find_by_expanding};
+pub use self::filtered::scan_filtered;
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
 pub use self::topology::{EdgeDelta, Freshness, Moment, Topology};
 
@@ -84,6 +87,31 @@ pub struct NodeScan {
     pub keys: Vec<PropertyKeyId>,
     /// Only ids in this range (for parallel scans); only where ids are dense.
     pub range: Option<Range<u64>>,
+    /// Conditions that must hold, as far as [`ReadView::takes`] says that the store tests them; it may pass over the others.
+    /// [`scan_filtered`] tests those itself.
+    pub filter: Vec<Condition<PropertyKeyId>>,
+    /// Nodes that are enough, of those for which the conditions hold. A store may give others too.
+    pub first: Option<FirstNodes>,
+}
+
+/// The first nodes in an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstNodes {
+    /// Properties that they are ordered by, as `ORDER BY` does; none for any nodes.
+    pub keys: Vec<PropertyKeyId>,
+    /// Direction of the order.
+    pub order: KeyOrder,
+    /// Number of nodes.
+    pub limit: u64,
+}
+
+/// The parts of a scan that a store does itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// For each condition of [`NodeScan::filter`], whether no node is given for which it does not hold.
+    pub filter: Vec<bool>,
+    /// True if about as many nodes are read as [`NodeScan::first`] says.
+    pub first: bool,
 }
 
 /// Request for edges to follow from a batch of nodes, and for what to bring along. By default all that start at a node.
@@ -151,10 +179,12 @@ pub enum Access<'a> {
 }
 
 /// Nodes or edges to count.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Count {
     /// Nodes that carry all of these labels; all nodes if there are none.
     Nodes(Vec<LabelId>),
+    /// Nodes that carry all of these labels and for which all conditions hold.
+    Matching(Vec<LabelId>, Vec<Condition<PropertyKeyId>>),
     /// Edges of one of these types; all edges if `None`. Each type at most once.
     Edges(Option<Vec<EdgeTypeId>>),
 }
@@ -240,6 +270,11 @@ pub trait ReadView: Send + Sync {
 
     /// Finds nodes.
     fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>>;
+
+    /// The parts of a scan that the store does itself; none by default.
+    fn takes(&self, _scan: &NodeScan) -> Taken {
+        Taken::default()
+    }
 
     /// Follows edges from a batch of nodes. `from` may name a node twice.
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>>;
@@ -397,7 +432,7 @@ pub fn lookup_by_scan<V: ReadView + ?Sized>(
     values: &Column,
 ) -> Result<Column> {
     let mut wanted: Map<Value, Option<NodeId>> = values.values().map(|value| (value, None)).collect();
-    let scan = NodeScan { labels: vec![label], keys: vec![key], range: None };
+    let scan = NodeScan { labels: vec![label], keys: vec![key], ..NodeScan::default() };
     let mut cursor = view.scan(&scan)?;
     let mut batch = NodeBatch::default();
     while cursor.next(&mut batch)? {

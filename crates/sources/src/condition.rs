@@ -15,30 +15,15 @@ pub(crate) fn rows_that_meet<'a>(
 ) -> Vec<u32> {
     let mut kept: Vec<u32> = (0..rows as u32).collect();
     for condition in conditions {
-        let column = column(condition.property);
-        let test = FastTest::of(&condition.test);
-        kept.retain(|&row| test.holds(column, row as usize));
+        match condition {
+            Condition::Is { property, test } => {
+                let (column, test) = (column(*property), FastTest::of(test));
+                kept.retain(|&row| test.holds(column, row as usize));
+            }
+            other => kept.retain(|&row| other.holds(&|&property| column(property).value(row as usize))),
+        }
     }
     kept
-}
-
-/// True if a value meets a test.
-pub(crate) fn meets(test: &Test, value: &Value) -> bool {
-    match test {
-        _ if value.is_null() => false,
-        Test::Present => true,
-        Test::OneOf(values) => values.iter().any(|other| value.equals(other) == Some(true)),
-        Test::Between(low, high) => {
-            let within = |bound: &Bound<Value>, beyond: Ordering| match bound {
-                Bound::Unbounded => true,
-                Bound::Included(limit) => value.compare(limit).is_some_and(|order| order != beyond),
-                Bound::Excluded(limit) => value.compare(limit).is_some_and(|order| order == beyond.reverse()),
-            };
-            // Without any bound, values that compare with nothing are not between either.
-            value.compare(value).is_some() && within(low, Ordering::Less) && within(high, Ordering::Greater)
-        }
-        Test::StartsWith(start) => matches!(value, Value::String(text) if text.starts_with(start.as_str())),
-    }
 }
 
 /// A test with its bounds taken out of their values, for columns of one kind.
@@ -79,6 +64,7 @@ impl FastTest<'_> {
     fn holds(&self, column: &Column, row: usize) -> bool {
         use std::ops::RangeBounds;
         match (self, &column.data) {
+            (FastTest::Other(test), _) => test.holds(&column.value(row)),
             _ if column.is_null(row) => false,
             (FastTest::Ints(low, high), ColumnData::Int(values)) => (*low, *high).contains(&values[row]),
             (FastTest::Floats(low, high), ColumnData::Float(values)) => (*low, *high).contains(&values[row]),
@@ -87,12 +73,11 @@ impl FastTest<'_> {
                 matches!(column.value(row), Value::String(text) if text.starts_with(start))
             }
             (FastTest::Ints(low, high), _) => {
-                meets(&Test::Between(low.map(Value::Int), high.map(Value::Int)), &column.value(row))
+                Test::Between(low.map(Value::Int), high.map(Value::Int)).holds(&column.value(row))
             }
             (FastTest::Floats(low, high), _) => {
-                meets(&Test::Between(low.map(Value::Float), high.map(Value::Float)), &column.value(row))
+                Test::Between(low.map(Value::Float), high.map(Value::Float)).holds(&column.value(row))
             }
-            (FastTest::Other(test), _) => meets(test, &column.value(row)),
         }
     }
 }
@@ -134,17 +119,17 @@ impl Shape {
         limit: Option<u64>,
     ) -> Shape {
         let mut fetch = properties.to_vec();
-        let needed = conditions.iter().map(|condition| &condition.property);
-        for property in needed.chain(order.map_or(&[][..], |(by, _)| by)) {
+        let mut need = |property: &usize| {
             if !fetch.contains(property) {
                 fetch.push(*property);
             }
-        }
+        };
+        conditions.iter().for_each(|condition| condition.for_each_property(&mut need));
+        order.map_or(&[][..], |(by, _)| by).iter().for_each(need);
         let place = |property: &usize| fetch.iter().position(|other| other == property).unwrap_or(0);
         let order = order.map(|(by, way)| (by.iter().map(place).collect(), way));
-        let at =
-            |condition: &Condition| Condition { property: place(&condition.property), test: condition.test.clone() };
-        let conditions = conditions.iter().map(at).collect();
+        let conditions =
+            conditions.iter().map(|condition| condition.renamed(&mut |property| place(property))).collect();
         Shape { shown: properties.len(), conditions, order, limit, given: 0, held: None, fetch }
     }
 
@@ -229,7 +214,7 @@ mod tests {
 
     fn check(values: &[Value], test: Test, expected: &[u32]) {
         let column = Column::from_values(values);
-        let conditions = [Condition { property: 0, test: test.clone() }];
+        let conditions = [Condition::is(0, test.clone())];
         assert_eq!(rows_that_meet(&conditions, values.len(), |_| &column), expected, "{test:?}");
     }
 
@@ -259,8 +244,7 @@ mod tests {
         let rows = || {
             vec![Column::from_values(&[5, 6, 7, 8].map(Value::Int)), Column::from_values(&[3, 1, 2, 9].map(Value::Int))]
         };
-        let conditions =
-            [Condition { property: 4, test: Test::Between(Bound::Unbounded, Bound::Included(Value::Int(3))) }];
+        let conditions = [Condition::is(4, Test::Between(Bound::Unbounded, Bound::Included(Value::Int(3))))];
         let keys = |columns: Option<Vec<Column>>| {
             columns.map(|columns| (columns.len(), columns[0].values().collect::<Vec<_>>()))
         };

@@ -5,14 +5,15 @@
 //! and the language of its database, nothing of ids, labels or caches: it is asked by the numbers of kinds and of their
 //! properties, and answers with keys.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
-use model::{Column, Course, Direction, KeyOrder, MemoryBudget, Result, Value, error};
+use model::{Column, Course, Direction, KeyOrder, MemoryBudget, Result, error};
 
 use crate::catalog::{Catalog, Inspect};
 use crate::check::Finding;
 use crate::definition::GraphDefinition;
+
+pub use model::condition::Test;
 
 /// The abilities of a connector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,15 @@ pub trait Connector: Send + Sync {
     }
     /// The statement that a question becomes; parameters stand in it by number.
     fn statement(&self, question: &Question<'_>) -> Option<String>;
+    /// True if the source finds the nodes of a kind for which a condition holds without giving out many others. Elsewhere it
+    /// answers too, but reads all nodes before it gives the first.
+    fn finds(&self, _kind: usize, _condition: &Condition) -> bool {
+        self.abilities().conditions
+    }
+    /// True if the source puts the nodes of a kind in the order of these properties as `ORDER BY` does.
+    fn sorts(&self, _kind: usize, _properties: &[usize]) -> bool {
+        self.abilities().conditions
+    }
     /// The source as messages name it: a URL without a password, or a path.
     fn name(&self) -> &str;
     /// Says where the connector's own memory is counted, once, before it is asked anything.
@@ -249,27 +259,8 @@ pub struct OnCourse<'a> {
     pub limit: u64,
 }
 
-/// A condition on a property.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
-    /// The property, by number.
-    pub property: usize,
-    /// The test that its value must pass; never true of null.
-    pub test: Test,
-}
-
-/// A test of one value, as Cypher's operators have it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Test {
-    /// It equals one of these values; none is null.
-    OneOf(Vec<Value>),
-    /// It lies between bounds of its own kind.
-    Between(Bound<Value>, Bound<Value>),
-    /// It is a string with this prefix.
-    StartsWith(String),
-    /// It is there.
-    Present,
-}
+/// A condition on properties, by number.
+pub type Condition = model::Condition<usize>;
 
 /// Reads and writes in one transaction of the source.
 pub trait Writing: Reading {

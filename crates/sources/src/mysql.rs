@@ -12,7 +12,7 @@ use model::{PropertyKind, Result};
 
 use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
-use crate::connector::{Abilities, Code, Connector, Facts, Question, Reading, Writing};
+use crate::connector::{Abilities, Code, Condition, Connector, Facts, Question, Reading, Writing};
 use crate::definition::{GraphDefinition, Rows};
 use crate::relational::known::{Known, know};
 use crate::sql::{self, dialect};
@@ -176,6 +176,14 @@ impl Connector for MysqlConnector {
         let known = self.source.known().ok()?;
         let statements = self.source.writer(&known, true).question(question).ok()?;
         Some(statements.into_iter().map(|statement| statement.text).collect::<Vec<_>>().join(";\n"))
+    }
+
+    fn finds(&self, kind: usize, condition: &Condition) -> bool {
+        self.source.known().is_ok_and(|known| self.source.writer(&known, true).finds(kind, condition))
+    }
+
+    fn sorts(&self, kind: usize, properties: &[usize]) -> bool {
+        self.source.known().is_ok_and(|known| self.source.writer(&known, true).sorts(kind, properties))
     }
 
     fn name(&self) -> &str {

@@ -33,7 +33,7 @@ use self::reading::Transaction;
 use self::url::Settings;
 use crate::catalog::Inspect;
 use crate::check::{Finding, relational};
-use crate::connector::{Abilities, Change, Code, Connector, Facts, Question, Reading, Writing};
+use crate::connector::{Abilities, Change, Code, Condition, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::sql::{self, Catalog, Writer, dialect};
 
@@ -103,6 +103,14 @@ impl Connector for PostgresConnector {
         let catalog = known.as_ref().map_or(&empty, |known| &known.catalog);
         let texts = self.shared.with(catalog).question(question).ok()?;
         Some(texts.into_iter().map(|statement| statement.text).collect::<Vec<_>>().join(";\n"))
+    }
+
+    fn finds(&self, kind: usize, condition: &Condition) -> bool {
+        self.shared.known().is_ok_and(|known| self.shared.with(&known.catalog).finds(kind, condition))
+    }
+
+    fn sorts(&self, kind: usize, properties: &[usize]) -> bool {
+        self.shared.known().is_ok_and(|known| self.shared.with(&known.catalog).sorts(kind, properties))
     }
 
     fn name(&self) -> &str {

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use model::{Column, PropertyKind, Result, Value};
 
-use crate::connector::{Change, Question};
+use crate::connector::{Change, Condition, Question};
 use crate::definition::GraphDefinition;
 
 pub mod catalog;
@@ -131,6 +131,16 @@ impl<'a> Writer<'a> {
     /// Fails with `DEFINITION` if the definition cannot be asked so, with `UNSUPPORTED` if the dialect cannot.
     pub fn question<'q>(&self, question: &Question<'q>) -> Result<Vec<Statement<'q>>> {
         read::question(self, question)
+    }
+
+    /// True if the database finds the nodes of a kind for which a condition holds, without many others.
+    pub fn finds(&self, kind: usize, condition: &Condition) -> bool {
+        read::finds(self, kind, condition).unwrap_or(false)
+    }
+
+    /// True if the database puts the nodes of a kind in the order of these properties as `ORDER BY` does.
+    pub fn sorts(&self, kind: usize, properties: &[usize]) -> bool {
+        read::sorts(self, kind, properties).unwrap_or(false)
     }
 
     /// The statements that together make a change, in order.

@@ -16,7 +16,7 @@ use model::{Error, Result, error};
 
 use crate::catalog::{Catalog, Inspect, TableColumn};
 use crate::check::{Finding, relational};
-use crate::connector::{Abilities, Code, Connector, Facts, Question, Reading, Writing};
+use crate::connector::{Abilities, Code, Condition, Connector, Facts, Question, Reading, Writing};
 use crate::definition::GraphDefinition;
 use crate::relational::known::{Known, know};
 use crate::sql::{self, dialect};
@@ -162,6 +162,14 @@ impl Connector for SqliteConnector {
         let known = self.source.known().ok()?;
         let statements = self.source.writer(&known).question(question).ok()?;
         Some(statements.into_iter().map(|statement| statement.text).collect::<Vec<_>>().join(";\n"))
+    }
+
+    fn finds(&self, kind: usize, condition: &Condition) -> bool {
+        self.source.known().is_ok_and(|known| self.source.writer(&known).finds(kind, condition))
+    }
+
+    fn sorts(&self, kind: usize, properties: &[usize]) -> bool {
+        self.source.known().is_ok_and(|known| self.source.writer(&known).sorts(kind, properties))
     }
 
     fn name(&self) -> &str {

@@ -321,7 +321,7 @@ fn null_keys_dangling_ends_and_types() {
     let edges = Question::Edges { kind: 0, direction: Direction::In, of: Which::Keys(&keys), properties: &[] };
     let expected = [vec![int(2), int(1), Value::Null], vec![int(99), int(3), Value::Null]];
     assert_eq!(rows(people.as_ref(), &edges).unwrap(), expected);
-    let conditions = [Condition { property: 2, test: Test::Between(Bound::Included(int(6)), Bound::Unbounded) }];
+    let conditions = [Condition::is(2, Test::Between(Bound::Included(int(6)), Bound::Unbounded))];
     assert_eq!(rows(people.as_ref(), &nodes(Which::Where(&conditions), &[])).unwrap(), [vec![int(2)]]);
     let typed = PEOPLE.replace(r#""age","#, r#"{ "name": "age", "type": "DATE" },"#);
     let error = rows(connector(folder.path(), &definition(&typed)).as_ref(), &nodes(Which::All, &[2])).unwrap_err();
@@ -405,7 +405,7 @@ fn parquet_is_pruned_and_damage_is_told() {
     let names = n.facts().unwrap();
     assert_eq!(names.nodes[0].rows, 150_000);
     let count = |test: Test, property| {
-        let conditions = [Condition { property, test }];
+        let conditions = [Condition::is(property, test)];
         rows(n.as_ref(), &nodes(Which::Where(&conditions), &[0])).unwrap().len()
     };
     let between =

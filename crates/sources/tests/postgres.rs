@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use asking::{all_nodes, names, rows};
 use model::{Column, Direction, ErrorCode, GraphStore, Value};
 use sources::connect::connect;
-use sources::connector::{Change, Connector, EdgeKeys, Question, Reading, Which};
+use sources::connector::{Change, Condition, Connector, EdgeKeys, Question, Reading, Test, Which};
 use sources::definition::{CacheSettings, GraphDefinition, Prefetch};
 use testing::random::seed_or;
 use testing::servers::{self, Postgres};
@@ -382,6 +382,25 @@ fn what_is_sent_along_is_answered_later() {
         let mut reading = connector.read().unwrap();
         let failure = asked_and_sent(reading.as_mut(), &[question(0)], &[question(2)]).unwrap_err();
         assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
+    }
+}
+
+#[test]
+fn a_document_that_is_null_is_found_as_null() {
+    let Some(server) = servers::postgres() else { return };
+    let made = "CREATE TABLE t (id int PRIMARY KEY, v jsonb); INSERT INTO t VALUES (1, '[1]'), (2, 'null'), (3, NULL);";
+    let (_, url) = database(server, made);
+    let json = r#"{ "nodes": { "T": { "table": "t", "key": "id", "properties": ["v"] } } }"#;
+    let connector = connect(&url, &definition(json)).unwrap();
+    for (test, expected) in [(Test::Absent, [2, 3].as_slice()), (Test::Present, &[1])] {
+        // The first property is the key.
+        let conditions = [Condition::is(1, test)];
+        let which = Which::Where(&conditions);
+        let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
+        let mut found = rows(connector.read().unwrap().as_mut(), question);
+        found.sort_by(|a, b| a[0].order(&b[0]));
+        let expected: Vec<Vec<Value>> = expected.iter().map(|&id| vec![Value::Int(id)]).collect();
+        assert_eq!(found, expected, "{conditions:?}");
     }
 }
 

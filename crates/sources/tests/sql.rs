@@ -196,7 +196,7 @@ fn questions(out: &mut String) {
     let texts = Column::from_values(&[Value::string("a"), Value::string("b'c")]);
     let pair = |hall: &str, number| Value::list(vec![Value::string(hall), Value::Int(number)]);
     let pairs = Column::from_values(&[pair("A", 1), pair("B", 2)]);
-    let condition = |property, test| Condition { property, test };
+    let condition = Condition::is;
     let adults = [condition(1, Test::Between(Bound::Excluded(Value::Float(17.5)), Bound::Unbounded))];
     let named = [
         condition(0, Test::StartsWith("A%".to_owned())),
@@ -204,6 +204,11 @@ fn questions(out: &mut String) {
         condition(0, Test::Between(Bound::Included(Value::string("a")), Bound::Excluded(Value::string("b")))),
     ];
     let born = [condition(2, Test::OneOf(vec![Value::Date(model::temporal::Date(0))]))];
+    let any = [Condition::Any(vec![
+        condition(0, Test::EndsWith("%".to_owned())),
+        condition(0, Test::Contains("a_".to_owned())),
+        Condition::All(vec![condition(1, Test::Absent), condition(0, Test::NoneOf(vec![Value::string("x")]))]),
+    ])];
     let boxes = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(5.0, 6.0), (7.0, 8.0)], vec![(5.5, 6.0), (7.0, 8.0)]];
     let in_boxes = Which::Boxes { properties: &[0, 1], boxes: &boxes };
     let starts = [(0, ints.clone())];
@@ -227,6 +232,7 @@ fn questions(out: &mut String) {
         ("nodes of a query by key, all", nodes(3, Which::All, &[0], None, None)),
         ("nodes where, in order", nodes(1, Which::Where(&adults), &[0], ages, Some(10))),
         ("nodes where more", nodes(1, Which::Where(&named), &[0], None, None)),
+        ("nodes where one of several holds", nodes(1, Which::Where(&any), &[0], None, Some(3))),
         ("nodes where a conversion stands between", nodes(1, Which::Where(&born), &[0], ages, Some(10))),
         ("nodes in boxes", nodes(0, in_boxes.clone(), &[0, 1], None, None)),
         ("nodes within", nodes(0, near.clone(), &[0], None, None)),

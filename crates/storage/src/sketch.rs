@@ -218,7 +218,7 @@ fn draw_values(
 fn sample_nodes(snapshot: &Snapshot, label: LabelId, count: u64, wanted: u64) -> Result<Vec<NodeId>> {
     let mut nodes = Vec::new();
     let mut places = Stretches::new(count, wanted).peekable();
-    let scan = NodeScan { labels: vec![label], keys: Vec::new(), range: None };
+    let scan = NodeScan { labels: vec![label], ..NodeScan::default() };
     let mut cursor = snapshot.scan(&scan)?;
     let (mut batch, mut first) = (NodeBatch::default(), 0);
     while cursor.next(&mut batch)? {

@@ -196,6 +196,7 @@ impl ReadView for Snapshot {
                 [label] => Some(counts.label(*label)),
                 _ => None,
             },
+            Count::Matching(..) => None,
             Count::Edges(None) => Some(counts.edges),
             Count::Edges(Some(types)) => Some(types.iter().map(|&edge_type| counts.edge_type(edge_type)).sum()),
         })

@@ -4,6 +4,7 @@
 //! tables of [`TABLES`], which have a place for all that the checks write.
 
 mod constraints;
+mod filtering;
 mod indexes;
 mod reading;
 mod same;
@@ -113,7 +114,7 @@ pub fn check_store(make: &Make<'_>) {
 /// # Panics
 /// If a check fails; its name is printed.
 pub fn check_store_disturbed(make: &Make<'_>, disturb: &Disturb<'_>) {
-    let any = [reading::CHECKS, writing::CHECKS, transactions::CHECKS];
+    let any = [reading::CHECKS, filtering::CHECKS, writing::CHECKS, transactions::CHECKS];
     let flexible: [Checks; 5] =
         [writing::FLEXIBLE, transactions::FLEXIBLE, constraints::CHECKS, indexes::CHECKS, sort_keys::CHECKS];
     let own: &[Checks] = if make().capabilities().flexible_schema { &flexible } else { &[tables::CHECKS] };

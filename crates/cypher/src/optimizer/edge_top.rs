@@ -55,7 +55,7 @@ fn add_labels(conjunct: &Expression, node: SlotId, labels: &mut Vec<Arc<str>>) -
 }
 
 /// The operator below projections and filters: what they compute is put into the expressions, their conditions noted.
-fn descend<'a>(
+pub(super) fn descend<'a>(
     operator: &'a mut Operator,
     wanted: &mut [Expression],
     conjuncts: &mut Vec<Expression>,

@@ -33,7 +33,8 @@ pub(super) fn merge(operator: &mut Operator) {
     }
 }
 
-fn sum(skip: &Expression, limit: &Expression) -> Option<Expression> {
+/// The sum of two numbers of rows, where both are known.
+pub(super) fn sum(skip: &Expression, limit: &Expression) -> Option<Expression> {
     match (&skip.kind, &limit.kind) {
         (ExpressionKind::Literal(Value::Int(skip)), ExpressionKind::Literal(Value::Int(count))) => {
             let both = skip.checked_add(*count)?;

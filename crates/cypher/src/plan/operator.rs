@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Direction, Rule, Span};
 
-use super::{BinaryOperator, CountedNode, Expression, SearchPattern, SlotId};
+use super::{BinaryOperator, CountedNode, Expression, NodeChoice, SearchPattern, SlotId};
 
 /// The number of an operator within its plan, to hang a profile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +43,8 @@ pub enum OperatorKind {
         slot: SlotId,
         /// Labels; none for all nodes.
         labels: Vec<Arc<str>>,
+        /// Conditions that the store may test, and the nodes that are enough.
+        choice: Option<Box<NodeChoice>>,
     },
     /// For each row, the nodes of the label whose property equals the value, by the index of a uniqueness constraint.
     NodeLookup {

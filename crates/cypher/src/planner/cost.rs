@@ -273,7 +273,8 @@ impl<'a> CostModel<'a> {
     fn is_indexed(&self, label: &str, key: &str) -> bool {
         let schema = self.context.schema;
         let (Some(label), Some(key)) = (schema.label(label), schema.property_key(key)) else { return false };
-        schema.indexes.iter().any(|index| index.subject == model::Subject::Label(label) && index.keys[0] == key)
+        let mut indexes = schema.indexes.iter().chain(&schema.searchable);
+        indexes.any(|index| index.subject == model::Subject::Label(label) && index.keys[0] == key)
     }
 
     /// Names and rules.

@@ -164,7 +164,8 @@ impl Planner<'_> {
                     stream.push(planned.rows, |input| OperatorKind::NodeUnionScan { input, slot, labels, any });
                     return Ok(());
                 }
-                stream.push(planned.rows, |input| OperatorKind::NodeScan { input, slot, labels });
+                let choice = None;
+                stream.push(planned.rows, |input| OperatorKind::NodeScan { input, slot, labels, choice });
             }
             Step::Lookup { lookup } => {
                 let lookup = &problem.lookups[*lookup];

@@ -10,6 +10,7 @@ use super::cost::CostModel;
 use super::step::{Condition, ConditionKind, Problem};
 use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::plan::conditions::property_of_slot;
+use crate::plan::node_choice::mirrored;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, IndexRange, SlotId};
 
 /// A way to find nodes or edges by an ordered index.
@@ -58,7 +59,7 @@ struct KeyTests<'a> {
 /// All seeks that a graph allows.
 pub(super) fn seeks(problem: &Problem<'_>, schema: &Schema, bound: &Set<SlotId>) -> Vec<Seek> {
     let mut seeks = Vec::new();
-    for index in &schema.indexes {
+    for index in schema.indexes.iter().chain(&schema.searchable) {
         let subject: Arc<str> = Arc::from(schema.subject_name(index.subject));
         let keys: Vec<Arc<str>> = index.keys.iter().map(|&key| Arc::from(schema.property_key_name(key))).collect();
         let is_unique = schema.owner(index).is_some();
@@ -301,17 +302,6 @@ fn test(operator: BinaryOperator, value: &Expression) -> Option<Test<'_>> {
         BinaryOperator::Less => Test::Below(value, false),
         BinaryOperator::LessOrEqual => Test::Below(value, true),
         BinaryOperator::StartsWith => Test::StartsWith(value),
-        _ => return None,
-    })
-}
-
-fn mirrored(operator: BinaryOperator) -> Option<BinaryOperator> {
-    Some(match operator {
-        BinaryOperator::Equal => BinaryOperator::Equal,
-        BinaryOperator::Greater => BinaryOperator::Less,
-        BinaryOperator::GreaterOrEqual => BinaryOperator::LessOrEqual,
-        BinaryOperator::Less => BinaryOperator::Greater,
-        BinaryOperator::LessOrEqual => BinaryOperator::GreaterOrEqual,
         _ => return None,
     })
 }

@@ -249,10 +249,10 @@ impl Copying<'_> {
         // Label by label, so that a source is not asked for properties that it does not keep there.
         let labels = (0..self.view.schema().labels.len() as u32).map(LabelId);
         for label in labels {
-            let scan = NodeScan { labels: vec![label], keys: keys.clone(), range: None };
+            let scan = NodeScan { labels: vec![label], keys: keys.clone(), ..NodeScan::default() };
             self.scan_nodes(&scan, Some(label), &mut nodes, load)?;
         }
-        self.scan_nodes(&NodeScan { labels: Vec::new(), keys, range: None }, None, &mut nodes, load)?;
+        self.scan_nodes(&NodeScan { keys, ..NodeScan::default() }, None, &mut nodes, load)?;
         nodes.sort_unstable();
         Ok(nodes)
     }

@@ -5,10 +5,13 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cypher::plan::{CountedNode, Expression, ExpressionKind, IndexRange, Operator, OperatorKind, Plan, SlotId};
+use cypher::plan::{
+    CountedNode, Expression, ExpressionKind, IndexRange, NodeChoice, NodesFirst, Operator, OperatorKind, Plan, SlotId,
+    node_test,
+};
 use model::{
-    Access, Column, Direction, EdgeTypeId, Expand, Index, IndexScan, KeyOrder, KeyRange, LabelId, Map, NodeScan,
-    PropertyKeyId, ReadView, Subject, Value,
+    Access, Column, Direction, EdgeTypeId, Expand, FirstNodes, Index, IndexScan, KeyOrder, KeyRange, LabelId, Map,
+    NodeScan, PropertyKeyId, ReadView, Subject, Value,
 };
 
 /// The statements of each operator, in the order in which plans are shown.
@@ -114,14 +117,14 @@ impl Asking<'_> {
 
     fn add_kind(&self, kind: &OperatorKind, statements: &mut Vec<Arc<str>>) {
         match kind {
-            OperatorKind::NodeScan { slot, labels, .. } => {
+            OperatorKind::NodeScan { slot, labels, choice, .. } => {
                 let keys = self.reads.get(slot).cloned().unwrap_or_default();
-                self.add_scan(labels, keys, statements);
+                self.add_scan(labels, keys, choice.as_deref().map(|choice| (*slot, choice)), statements);
             }
             OperatorKind::NodeUnionScan { labels, any, .. } => {
                 for label in any {
                     let labels: Vec<Arc<str>> = labels.iter().chain([label]).cloned().collect();
-                    self.add_scan(&labels, Vec::new(), statements);
+                    self.add_scan(&labels, Vec::new(), None, statements);
                 }
             }
             OperatorKind::NodeLookup { label, key, .. } => {
@@ -148,11 +151,36 @@ impl Asking<'_> {
         }
     }
 
-    fn add_scan(&self, labels: &[Arc<str>], keys: Vec<PropertyKeyId>, statements: &mut Vec<Arc<str>>) {
-        let labels: Option<Vec<LabelId>> = labels.iter().map(|label| self.view.schema().label(label)).collect();
-        if let Some(labels) = labels {
-            self.ask(&Access::Scan(&NodeScan { labels, keys, range: None }), statements);
+    fn add_scan(
+        &self,
+        labels: &[Arc<str>],
+        keys: Vec<PropertyKeyId>,
+        choice: Option<(SlotId, &NodeChoice)>,
+        statements: &mut Vec<Arc<str>>,
+    ) {
+        let schema = self.view.schema();
+        let labels: Option<Vec<LabelId>> = labels.iter().map(|label| schema.label(label)).collect();
+        let Some(labels) = labels else { return };
+        let mut scan = NodeScan { labels, keys, ..NodeScan::default() };
+        if let Some((slot, choice)) = choice {
+            let tests = choice.conditions.iter().filter_map(|condition| node_test(condition, slot));
+            let conditions = tests.filter_map(|test| test.condition(&mut |value| Ok(known(value))).ok());
+            let conditions = conditions.filter_map(|test| test.known(&|key| schema.property_key(key)));
+            // Conditions that never hold here may hold of the parameters that are given.
+            scan.filter = conditions.filter(|condition| !condition.is_never()).collect();
+            scan.first = choice.first.as_ref().map(|first| self.first(first));
         }
+        self.ask(&Access::Scan(&scan), statements);
+    }
+
+    fn first(&self, first: &NodesFirst) -> FirstNodes {
+        let keys = first.keys.iter().filter_map(|key| self.view.schema().property_key(key)).collect();
+        let order = if first.descending { KeyOrder::Descending } else { KeyOrder::Ascending };
+        let limit = match known(&first.limit) {
+            Value::Int(limit) => u64::try_from(limit).unwrap_or_default(),
+            _ => 0,
+        };
+        FirstNodes { keys, order, limit }
     }
 
     fn add_expand(&self, direction: Direction, types: &[Arc<str>], statements: &mut Vec<Arc<str>>) {

@@ -6,17 +6,26 @@ use testing::Folder;
 
 use crate::engine::answer_of;
 
-const TYPES: [&str; 10] =
-    ["INTEGER", "BIGINT", "REAL", "DECIMAL(10,2)", "DECIMAL(18,0)", "NUMERIC", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP"];
-const STORED: [&str; 13] = [
-    "5", "2.5", "3.0", "-1", "1", "9007199254740993", "'unknown'", "'n/a'", "''", "'5'", "'a' || char(0) || 'b'",
-    "'2020-01-01'", "NULL",
+const TYPES: [&str; 15] = [
+    "INTEGER", "BIGINT", "REAL", "DECIMAL(10,2)", "DECIMAL(18,0)", "NUMERIC", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP",
+    "", "WORD", "JSON", "BLOB", "VARCHAR(9)",
 ];
-const CONDITIONS: [&str; 9] =
-    ["c = $", "c <> $", "c < $", "c <= $", "c > $", "c >= $", "c IN [$, 3]", "c = $ OR c = 'n/a'", "NOT c = $"];
-const LITERALS: [&str; 12] = [
-    "5", "2.5", "3", "3.0", "9007199254740993", "'unknown'", "'n/a'", "''", "'5'", "'a\\u0000b'", "true",
-    "date('2020-01-01')",
+const STORED: [&str; 14] = [
+    "5", "2.5", "3.0", "-1", "1", "9007199254740993", "'unknown'", "'n/a'", "''", "'5'", "'a' || char(0) || 'b'",
+    "'2020-01-01'", "x'6161'", "NULL",
+];
+const CONDITIONS: [&str; 10] = [
+    "c = $", "c <> $", "c < $", "c <= $", "c > $", "c >= $", "c IN [$, 3]", "c = $ OR c = 'n/a'", "NOT c = $",
+    "NOT c IN [$, 3]",
+];
+const LITERALS: [&str; 14] = [
+    "5", "2.5", "3", "3.0", "9007199254740993", "9007199254740992.0", "0.0 / 0.0", "'unknown'", "'n/a'", "''", "'5'",
+    "'a\\u0000b'", "true", "date('2020-01-01')",
+];
+/// Conditions without a literal of another kind.
+const OTHERS: [&str; 9] = [
+    "c STARTS WITH 'un'", "c STARTS WITH ''", "c >= 2 AND c < 'z'", "c ENDS WITH 'n'", "c ENDS WITH 'b'",
+    "c ENDS WITH 'a'", "c CONTAINS ''", "c CONTAINS 'b'", "c IS NULL OR c CONTAINS 'a'",
 ];
 
 #[test]
@@ -45,8 +54,7 @@ fn conditions_find_what_is_shown() {
     rows(&format!("ATTACH 'sqlite:{}' AS any", file.display()));
     let mut found_rows = 0;
     for (number, declared) in TYPES.iter().enumerate() {
-        for condition in CONDITIONS.into_iter().chain(["c STARTS WITH 'un'", "c STARTS WITH ''", "c >= 2 AND c < 'z'"])
-        {
+        for condition in CONDITIONS.into_iter().chain(OTHERS) {
             for literal in LITERALS {
                 let asked = condition.replace('$', literal).replace("c ", "n.c ");
                 let tested = condition.replace('$', literal);
@@ -60,6 +68,13 @@ fn conditions_find_what_is_shown() {
                 if !condition.contains('$') {
                     break;
                 }
+            }
+        }
+        for end in ["", " DESC"] {
+            for limit in 1..=STORED.len() {
+                let found = rows(&format!("MATCH (n:T{number}) RETURN n.c ORDER BY n.c{end} LIMIT {limit}"));
+                let text = format!("MATCH (n:T{number}) WITH [n.c][0] AS c RETURN c ORDER BY c{end} LIMIT {limit}");
+                assert_eq!(found, rows(&text), "{declared}:{end} LIMIT {limit}");
             }
         }
     }

@@ -74,7 +74,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let wanted: Vec<&PlanAggregate> = aggregates.iter().filter(|item| demand.slots.contains(&item.slot)).collect();
     wanted.iter().flat_map(|item| &item.arguments).for_each(|argument| liveness::add_expression(argument, &mut slots));
     let pipeline = parallel::scan_pipeline(input);
-    let counted = if keys.is_empty() { metadata_count::Counted::of(input, &wanted) } else { None };
+    let counted = if keys.is_empty() { metadata_count::Counted::of(lowering, input, &wanted)? } else { None };
     let plan = input;
     let (input, layout, weight, spread) = lower_input(lowering, plan, slots, &wanted)?;
     let through_expand = if weight.is_none() { ThroughExpand::lower(lowering, plan, keys, &wanted)? } else { None };

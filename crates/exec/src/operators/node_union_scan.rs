@@ -46,7 +46,7 @@ impl NodeUnionScan {
             if !labels.contains(&label) {
                 labels.push(label);
             }
-            let mut cursor = view.scan(&model::NodeScan { labels, keys: Vec::new(), range: None })?;
+            let mut cursor = view.scan(&model::NodeScan { labels, ..model::NodeScan::default() })?;
             let mut batch = NodeBatch::default();
             while cursor.next(&mut batch)? {
                 runtime.environment.interrupt.check()?;

@@ -91,7 +91,7 @@ pub fn each_node<V: ReadView + ?Sized>(
     keys: &[PropertyKeyId],
     mut visit: impl FnMut(&NodeBatch) -> Result<()>,
 ) -> Result<()> {
-    let scan = NodeScan { labels: vec![label], keys: keys.to_vec(), range: None };
+    let scan = NodeScan { labels: vec![label], keys: keys.to_vec(), ..NodeScan::default() };
     let (mut cursor, mut batch) = (view.scan(&scan)?, NodeBatch::default());
     while cursor.next(&mut batch)? {
         visit(&batch)?;

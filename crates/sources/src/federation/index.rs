@@ -50,6 +50,11 @@ impl Joined {
         part == 0 && self.parts[0].view().statistics().label(label) == 0
     }
 
+    /// True if the native store surely has no node of a label.
+    pub(super) fn lacks_nodes_of(&self, label: LabelId) -> bool {
+        self.map(0).labels.to_part(label.0).is_none_or(|label| self.is_empty_label(0, LabelId(label)))
+    }
+
     /// A search as a part is asked it; `None` if it has no such nodes or edges.
     pub(super) fn index_scan_in(&self, part: usize, scan: &IndexScan) -> Option<IndexScan> {
         let map = self.map(part);

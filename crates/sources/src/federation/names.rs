@@ -123,6 +123,7 @@ impl Union {
                     && same_names(&held.property_keys, &schema.property_keys)
                     && held.constraints == schema.constraints
                     && held.indexes == schema.indexes
+                    && held.searchable == schema.searchable
                     && held.sort_keys == schema.sort_keys
             })
             && self.unused == unused_labels(parts)
@@ -160,6 +161,7 @@ impl Union {
         self.sources = parts.iter().map(|part| part.view().schema().clone()).collect();
         let mut constraints: Vec<Constraint> = Vec::new();
         let mut indexes: Vec<Index> = Vec::new();
+        let mut searchable: Vec<Index> = Vec::new();
         for (at, (map, part)) in self.maps.iter().zip(parts).enumerate() {
             let named = |name: &str| match &part.name {
                 None => name.into(),
@@ -183,10 +185,21 @@ impl Union {
                 }
             }
         }
+        for (at, (map, part)) in self.maps.iter().zip(parts).enumerate() {
+            for held in &self.sources[at].searchable {
+                let (subject, keys) = map.index_from_part(held);
+                let is_new = is_new(&indexes, subject, &keys) && is_new(&searchable, subject, &keys);
+                if is_new && self.is_indexed(subject, &keys) {
+                    let source = part.name.as_deref().unwrap_or_default();
+                    searchable.push(Index { name: format!("{source}.{}", held.name).into(), subject, keys });
+                }
+            }
+        }
         // A seek must not be shown to find one at most by a constraint that is not of the whole.
         self.schema.sort_keys = self.sources[0].sort_keys.iter().map(|held| self.sort_key(held)).collect();
         self.schema.constraints = constraints;
         self.schema.indexes = indexes;
+        self.schema.searchable = searchable;
     }
 
     fn sort_key(&self, held: &SortKey) -> SortKey {
@@ -231,7 +244,8 @@ pub(super) enum Finds {
 
 /// The way in which a store with that schema finds nodes or edges by properties.
 pub(super) fn finds(schema: &Schema, subject: Subject, keys: &[PropertyKeyId]) -> Finds {
-    if schema.indexes.iter().any(|held| held.subject == subject && held.keys == keys) {
+    let mut indexes = schema.indexes.iter().chain(&schema.searchable);
+    if indexes.any(|held| held.subject == subject && held.keys == keys) {
         return Finds::Index;
     }
     match (subject, keys) {

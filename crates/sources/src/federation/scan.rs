@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use model::store::NodeCursor;
-use model::{Access, LabelId, NodeBatch, NodeScan, PropertyKeyId, Result};
+use model::store::{NodeCursor, scan_filtered};
+use model::{Access, FirstNodes, LabelId, NodeBatch, NodeScan, PropertyKeyId, Result, Taken};
 
 use super::view::{Joined, with_nulls};
 
@@ -32,7 +32,38 @@ impl Joined {
         let place = |key: &PropertyKeyId| self.map(part).keys.to_part(key.0).map(PropertyKeyId);
         let places: Vec<Option<PropertyKeyId>> = scan.keys.iter().map(place).collect();
         let keys = places.iter().copied().flatten().collect();
-        Some((NodeScan { labels, keys, range: scan.range.clone() }, places))
+        let mut filter = Vec::with_capacity(scan.filter.len());
+        for condition in &scan.filter {
+            match condition.known(&place) {
+                Some(condition) if condition.is_never() => return None,
+                found => filter.extend(found),
+            }
+        }
+        let first = scan
+            .first
+            .as_ref()
+            .map(|first| FirstNodes { keys: first.keys.iter().filter_map(place).collect(), ..first.clone() });
+        Some((NodeScan { labels, keys, range: scan.range.clone(), filter, first }, places))
+    }
+
+    /// The parts of a scan that all parts of the graph do themselves.
+    pub(super) fn taken_in_parts(&self, scan: &NodeScan) -> Taken {
+        let mut taken = Taken { filter: vec![true; scan.filter.len()], first: scan.first.is_some() };
+        for part in 0..self.parts.len() {
+            if part == 0 && scan.labels.iter().any(|&label| self.lacks_nodes_of(label)) {
+                continue;
+            }
+            let view = self.parts[part].view();
+            for (at, condition) in scan.filter.iter().enumerate() {
+                let one = NodeScan { filter: vec![condition.clone()], first: None, ..scan.clone() };
+                let Some((one, _)) = self.scan_in(part, &one) else { continue };
+                taken.filter[at] &= one.filter.is_empty() || view.takes(&one).filter == [true];
+            }
+            if let Some((own, _)) = self.scan_in(part, scan) {
+                taken.first &= view.takes(&own).first;
+            }
+        }
+        taken
     }
 
     /// The statements of one part, as those of its own names.
@@ -85,7 +116,7 @@ impl NodeCursor for PartsScan<'_> {
             }
             self.next += 1;
             if let Some((scan, places)) = self.joined.scan_in(part, &self.scan) {
-                let cursor = self.joined.parts[part].view().scan(&scan)?;
+                let cursor = scan_filtered(self.joined.parts[part].view(), &scan)?;
                 self.open = Some((cursor, places));
             }
         }

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use model::statistics::{EdgeSketch, Sketches};
 use model::store::{
     AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NO_EDGE_NUMBER, NodeCursor,
 };
 use model::{
     Access, Bitmap, Capabilities, Column, Count, Course, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor,
-    IndexScan, LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value, WriteTransaction,
+    IndexScan, LabelId, Map, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Taken, Value,
+    WriteTransaction,
 };
 
 use super::kept::Kept;
@@ -185,7 +187,7 @@ impl Joined {
     }
 
     /// The sum of the counts of all parts.
-    fn sum<'s>(&'s self, of: impl Fn(&'s dyn ReadView) -> &'s Statistics) -> Statistics {
+    fn sum<'s>(&'s self, of: impl Fn(&'s dyn ReadView) -> &'s Statistics + Copy) -> Statistics {
         let mut sum = Statistics::default();
         for (at, part) in self.parts.iter().enumerate() {
             let (counts, map) = (of(part.view()), self.map(at));
@@ -209,7 +211,31 @@ impl Joined {
         if is_shared(labels, &|map, id| map.labels.to_part(id)) || is_shared(types, &|map, id| map.types.to_part(id)) {
             sum.sketches = None;
         }
+        self.add_edge_sketches(&mut sum, of);
         sum
+    }
+
+    /// Adds the sketches of the edge types that one attached part has and no other.
+    fn add_edge_sketches<'s>(&'s self, sum: &mut Statistics, of: impl Fn(&'s dyn ReadView) -> &'s Statistics) {
+        let mut added: Map<EdgeTypeId, EdgeSketch> = Map::default();
+        for (at, part) in self.parts.iter().enumerate().skip(1) {
+            let map = self.map(at);
+            let Some(sketches) = &of(part.view()).sketches else { continue };
+            for (edge_type, sketch) in &sketches.edge_types {
+                let shared = map.types.shared(edge_type.0);
+                let holders = self.union.maps.iter().filter(|held| held.types.to_part(shared).is_some());
+                if holders.count() == 1 {
+                    let label = |label: Option<LabelId>| label.map(|label| LabelId(map.labels.shared(label.0)));
+                    let pairs = sketch.pairs.iter().map(|(&(from, to), &count)| ((label(from), label(to)), count));
+                    added.insert(EdgeTypeId(shared), EdgeSketch { pairs: pairs.collect(), ..sketch.clone() });
+                }
+            }
+        }
+        if !added.is_empty() {
+            let (nodes, edges) = (sum.nodes, sum.edges);
+            let none = || Arc::new(Sketches { nodes, edges, ..Sketches::default() });
+            Arc::make_mut(sum.sketches.get_or_insert_with(none)).edge_types.extend(added);
+        }
     }
 
     /// Labels in a part; `None` if it lacks one, so that no node carries all.
@@ -235,6 +261,10 @@ impl Joined {
     pub(super) fn count_within(&self, part: usize, count: &Count) -> Option<Count> {
         match count {
             Count::Nodes(labels) => self.labels_in(part, labels).map(Count::Nodes),
+            Count::Matching(labels, filter) => {
+                let scan = NodeScan { labels: labels.clone(), filter: filter.clone(), ..NodeScan::default() };
+                self.scan_in(part, &scan).map(|(own, _)| Count::Matching(own.labels, own.filter))
+            }
             Count::Edges(types) => self.types_in(part, types.as_deref()).map(Count::Edges),
         }
     }
@@ -279,6 +309,10 @@ impl ReadView for Joined {
 
     fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>> {
         Ok(Box::new(self.scan_parts(scan)))
+    }
+
+    fn takes(&self, scan: &NodeScan) -> Taken {
+        self.taken_in_parts(scan)
     }
 
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {

@@ -139,11 +139,12 @@ impl ParquetFile {
 
     /// Conditions that are looked at before the other columns are read.
     fn row_filter(&self, conditions: &[Condition]) -> RowFilter {
-        let mut roots: Vec<usize> = conditions.iter().map(|condition| condition.property).collect();
+        let mut roots: Vec<usize> = Vec::new();
+        conditions.iter().for_each(|condition| condition.for_each_property(&mut |&column| roots.push(column)));
         roots.sort_unstable();
         roots.dedup();
         let place = |column: usize| roots.binary_search(&column).unwrap_or(0);
-        let placed = |condition: &Condition| Condition { property: place(condition.property), ..condition.clone() };
+        let placed = |condition: &Condition| condition.renamed(&mut |&column| place(column));
         let conditions: Vec<Condition> = conditions.iter().map(placed).collect();
         let mask = ProjectionMask::roots(self.metadata.metadata().file_metadata().schema_descr(), roots);
         let predicate = move |batch: RecordBatch| {
@@ -158,18 +159,26 @@ impl ParquetFile {
 
     /// True if a row group may hold rows that meet a condition, by its least and largest values.
     fn may_hold(&self, group: &RowGroupMetaData, condition: &Condition) -> bool {
-        let kind = self.metadata.schema().field(condition.property).data_type();
-        let Some(statistics) = self.leaf(condition.property).and_then(|leaf| group.column(leaf).statistics()) else {
+        let (property, test) = match condition {
+            Condition::Is { property, test } => (*property, test),
+            Condition::Any(parts) => return parts.iter().any(|part| self.may_hold(group, part)),
+            Condition::All(parts) => return parts.iter().all(|part| self.may_hold(group, part)),
+        };
+        let kind = self.metadata.schema().field(property).data_type();
+        let Some(statistics) = self.leaf(property).and_then(|leaf| group.column(leaf).statistics()) else {
             return true;
         };
+        if *test == Test::Absent {
+            return statistics.null_count_opt() != Some(0);
+        }
         if statistics.null_count_opt() == Some(group.num_rows().max(0) as u64) {
             return false;
         }
         let Some((least, largest)) = bounds(statistics, kind) else { return true };
         let below = |value: &Value| value.compare(&least).is_some_and(std::cmp::Ordering::is_lt);
         let above = |value: &Value| value.compare(&largest).is_some_and(std::cmp::Ordering::is_gt);
-        match &condition.test {
-            Test::Present => true,
+        match test {
+            Test::Present | Test::Absent | Test::NoneOf(_) | Test::EndsWith(_) | Test::Contains(_) => true,
             Test::OneOf(values) => values.iter().any(|value| !below(value) && !above(value)),
             Test::Between(low, high) => {
                 let too_high = matches!(low, Bound::Included(low) | Bound::Excluded(low) if above(low));

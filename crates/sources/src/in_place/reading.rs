@@ -248,8 +248,10 @@ fn conditions_of<'a>(which: &'a Which<'_>) -> Result<&'a [Condition]> {
 /// The values that conditions leave for a node's key, if they name them.
 fn keys_among<'a>(conditions: &'a [Condition], node: &NodeFile) -> Option<&'a [Value]> {
     let [key] = node.key.as_slice() else { return None };
-    conditions.iter().find_map(|condition| match &condition.test {
-        Test::OneOf(values) if node.properties.get(condition.property) == Some(key) => Some(values.as_slice()),
+    conditions.iter().find_map(|condition| match condition {
+        Condition::Is { property, test: Test::OneOf(values) } if node.properties.get(*property) == Some(key) => {
+            Some(values.as_slice())
+        }
         _ => None,
     })
 }
@@ -275,12 +277,17 @@ fn by_number(rows: impl Iterator<Item = u32>) -> Source {
 
 /// All rows, with the conditions that the file can look at by itself.
 fn scan(version: &Version, answer: &Answer, shape: &Shape) -> Result<Source> {
-    let column = |condition: &Condition| {
-        let place = answer.properties[condition.property]?;
-        // A value that is converted first is not what the file's statistics are about.
-        answer.kinds[place].is_none().then(|| Condition { property: answer.columns[place], ..condition.clone() })
+    // A value that is converted first is not what the file's statistics are about.
+    let column = |property: usize| {
+        let place = answer.properties[property]?;
+        answer.kinds[place].is_none().then(|| answer.columns[place])
     };
-    let conditions: Vec<Condition> = shape.conditions().iter().filter_map(column).collect();
+    let on_columns = |condition: &Condition| {
+        let mut is_plain = true;
+        condition.for_each_property(&mut |&property| is_plain &= column(property).is_some());
+        is_plain.then(|| condition.renamed(&mut |&property| column(property).unwrap_or_default()))
+    };
+    let conditions: Vec<Condition> = shape.conditions().iter().filter_map(on_columns).collect();
     Ok(Source::Scan(Box::new(version.scan(&answer.columns, &conditions)?)))
 }
 

@@ -235,7 +235,8 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         is_rounded: is_decimal && digits::are_rounded(digits::declared(&column.declared)),
         is_shown_otherwise: is_decimal || kind == Some(PropertyKind::LocalTime) || is(&["bit"]),
         is_wide: is(&["bigint", "serial"]) && column.declared.contains("unsigned"),
-        holds_any: false,
+        // The day that is none is a string.
+        holds_any: matches!(kind, Some(PropertyKind::Date | PropertyKind::LocalDateTime)),
         // Blanks at the end count for nothing even where capitals do.
         is_loose: kind == Some(PropertyKind::String) && !is(&["enum", "set", "uuid", "json"]),
     }

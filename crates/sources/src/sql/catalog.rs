@@ -111,6 +111,16 @@ static UNKNOWN: ColumnFacts = ColumnFacts {
 };
 
 impl ColumnFacts {
+    /// True if strings are equal to the database that differ in blanks at the end.
+    pub(super) fn is_padded(&self) -> bool {
+        self.sql_type == "bpchar"
+    }
+
+    /// True if a value that the database does not take for null may be shown as null: of a document.
+    pub(super) fn hides_nulls(&self) -> bool {
+        matches!(self.sql_type.as_str(), "json" | "jsonb")
+    }
+
     /// The column as it is selected.
     pub(super) fn selected(&self, expression: String) -> String {
         if self.as_text { format!("{expression}::text") } else { expression }

@@ -32,32 +32,58 @@ pub(super) fn condition(
     test: &Test,
 ) -> Option<String> {
     let column = quote::column(dialect, alias, &property.column);
-    if !is_compared_alike(property, facts) {
-        return matches!(test, Test::Present).then(|| format!("{column} IS NOT NULL"));
+    match test {
+        Test::Present | Test::Absent if facts.hides_nulls() => return None,
+        Test::Present => return Some(format!("{column} IS NOT NULL")),
+        Test::Absent => return Some(dialect.is_null(&column)),
+        _ if !is_compared_alike(property, facts) => return None,
+        _ => {}
     }
     match test {
-        Test::Present => Some(format!("{column} IS NOT NULL")),
         Test::OneOf(values) => {
-            let mut fitting = Vec::with_capacity(values.len());
-            for value in values {
-                match fit(value, facts) {
-                    Fit::Exactly(value) => fitting.push(value),
-                    Fit::Never => {}
-                    Fit::Unknown => return None,
-                }
-            }
+            let fitting = fitting(values, facts)?;
             if fitting.is_empty() {
                 return Some("1 = 0".to_owned());
             }
             let values = Cow::Owned(Column::from_values(&fitting));
             Some(dialect.one_of(draft, &column, facts, values, true))
         }
+        Test::NoneOf(values) => {
+            let fitting = fitting(values, facts)?;
+            if fitting.is_empty() {
+                return Some(format!("{column} IS NOT NULL"));
+            }
+            let values = Cow::Owned(Column::from_values(&fitting));
+            Some(format!("NOT ({})", dialect.one_of(draft, &column, facts, values, true)))
+        }
         Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
-        Test::StartsWith(prefix) => match facts.kind {
-            None | Some(PropertyKind::String) => Some(dialect.starts_with(draft, &column, facts, prefix)),
-            Some(_) if facts.holds_any => None,
-            Some(_) => Some("1 = 0".to_owned()),
-        },
+        Test::StartsWith(prefix) => in_text(facts, prefix, || dialect.starts_with(draft, &column, facts, prefix)),
+        Test::EndsWith(end) => in_text(facts, end, || dialect.ends_with(draft, &column, end)),
+        Test::Contains(part) => in_text(facts, part, || dialect.contains(draft, &column, part)),
+        Test::Present | Test::Absent => None,
+    }
+}
+
+/// The values that a column may equal; `None` if the database's idea of equality is not Cypher's for one of them.
+fn fitting(values: &[Value], facts: &ColumnFacts) -> Option<Vec<Value>> {
+    let mut fitting = Vec::with_capacity(values.len());
+    for value in values {
+        match fit(value, facts) {
+            Fit::Exactly(Value::List(_) | Value::Map(_)) | Fit::Unknown => return None,
+            Fit::Exactly(value) => fitting.push(value),
+            Fit::Never => {}
+        }
+    }
+    Some(fitting)
+}
+
+/// A test of strings; `1 = 0` if the column has none.
+fn in_text(facts: &ColumnFacts, text: &str, test: impl FnOnce() -> String) -> Option<String> {
+    match facts.kind {
+        // Databases pass or count strings with this letter otherwise.
+        None | Some(PropertyKind::String) => (!text.contains('\0')).then(test),
+        Some(_) if facts.holds_any => None,
+        Some(_) => Some("1 = 0".to_owned()),
     }
 }
 
@@ -98,7 +124,7 @@ fn between(
         conditions.push(format!("{column} < 'NaN'"));
     }
     if conditions.is_empty() {
-        conditions.push(format!("{column} IS NOT NULL"));
+        return Some(format!("{column} IS NOT NULL"));
     }
     conditions.extend(dialect.is_of_kind(column, kind));
     Some(conditions.join(" AND "))
@@ -144,6 +170,9 @@ pub(super) fn may_equal(value: &Value, facts: &ColumnFacts) -> bool {
     }
 }
 
+/// From here on floats stand for several integers each.
+const FLOATS_WHOLE: f64 = 9_007_199_254_740_992.0;
+
 fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
     match fit_type(value, facts) {
         // Only the type of the column says that no value equals it.
@@ -153,11 +182,22 @@ fn fit(value: &Value, facts: &ColumnFacts) -> Fit {
 }
 
 fn fit_type(value: &Value, facts: &ColumnFacts) -> Fit {
+    if matches!(value, Value::Float(x) if x.is_nan()) {
+        return Fit::Never;
+    }
     let Some(kind) = facts.kind else {
-        return if facts.sql_type.is_empty() { Fit::Exactly(value.clone()) } else { Fit::Unknown };
+        let is_alike = match value {
+            Value::Int(_) | Value::Float(_) => true,
+            // A column without a type that is known may take the string of a number for the number.
+            Value::String(text) => text.trim().parse::<f64>().is_err(),
+            _ => false,
+        };
+        return if is_alike && facts.sql_type.is_empty() { Fit::Exactly(value.clone()) } else { Fit::Unknown };
     };
     match (kind, value) {
-        (_, Value::Float(x)) if x.is_nan() => Fit::Never,
+        // Integers of 64 bits may lie in such a column, which are shown as floats.
+        (PropertyKind::Float, Value::Float(x)) if facts.holds_any && x.abs() >= FLOATS_WHOLE => Fit::Unknown,
+        (PropertyKind::Float, Value::Int(x)) if facts.holds_any && (*x as f64).abs() >= FLOATS_WHOLE => Fit::Unknown,
         (PropertyKind::Integer, Value::Int(x)) => match facts.sql_type.as_str() {
             "int2" if i16::try_from(*x).is_err() => Fit::Never,
             "int4" if i32::try_from(*x).is_err() => Fit::Never,
@@ -260,6 +300,21 @@ fn roughly(draft: &mut Draft<'_>, column: &str, sql_type: &str, test: &Test) -> 
     }
 }
 
+/// A condition that holds of all strings that equal one of the values, and of few others: those with other blanks at the end.
+fn but_for_blanks(
+    draft: &mut Draft<'_>,
+    dialect: &'static dyn Dialect,
+    column: &str,
+    facts: &ColumnFacts,
+    values: &[Value],
+) -> String {
+    let texts: Vec<Value> = values.iter().filter(|value| matches!(value, Value::String(_))).cloned().collect();
+    if texts.is_empty() {
+        return "1 = 0".to_owned();
+    }
+    dialect.one_of(draft, column, facts, Cow::Owned(Column::from_values(&texts)), true)
+}
+
 fn integer(x: f64) -> Option<i64> {
     // 2^63 is the first float that is no integer of 64 bits.
     (x.fract() == 0.0 && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x)).then_some(x as i64)
@@ -274,30 +329,98 @@ fn is_uuid(text: &str) -> bool {
     text.len() == 36 && text.bytes().enumerate().all(is_right)
 }
 
-/// Adds the conditions to a draft; what the database does not answer is left to be tested.
-pub(super) fn add_conditions(
+/// A condition as a database tests it.
+pub(super) struct Tested {
+    /// The condition in SQL, which holds wherever that of Cypher does; nothing where it would leave nothing out.
+    text: Option<String>,
+    /// True if it holds nowhere else.
+    is_exact: bool,
+    /// True if it leaves out nearly all for which that of Cypher does not hold.
+    is_narrow: bool,
+}
+
+impl Tested {
+    /// True if the database finds what the condition holds for, without many others.
+    pub(super) fn is_found(&self) -> bool {
+        self.is_exact || self.is_narrow
+    }
+}
+
+/// A condition in SQL, as far as the database tests it.
+pub(super) fn tested(
+    draft: &mut Draft<'_>,
+    dialect: &'static dyn Dialect,
+    alias: &str,
+    rows: (&str, &[Property], &RowsFacts),
+    condition: &Condition,
+) -> Result<Tested> {
+    let parts = match condition {
+        Condition::Is { property: number, test } => {
+            return one_test(draft, dialect, alias, rows, (*number, test));
+        }
+        Condition::All(parts) | Condition::Any(parts) => parts,
+    };
+    let parts = parts.iter().map(|part| tested(draft, dialect, alias, rows, part));
+    let parts: Vec<Tested> = parts.collect::<Result<_>>()?;
+    match condition {
+        Condition::Is { .. } | Condition::All(_) => {
+            let (is_exact, is_narrow) = (parts.iter().all(|part| part.is_exact), parts.iter().any(Tested::is_found));
+            let texts: Vec<String> = parts.into_iter().filter_map(|part| part.text).collect();
+            let text = (!texts.is_empty()).then(|| format!("({})", texts.join(" AND ")));
+            Ok(Tested { text, is_exact, is_narrow })
+        }
+        Condition::Any(_) if parts.is_empty() => {
+            Ok(Tested { text: Some("1 = 0".to_owned()), is_exact: true, is_narrow: true })
+        }
+        Condition::Any(_) => {
+            let (is_exact, is_narrow) = (parts.iter().all(|part| part.is_exact), parts.iter().all(Tested::is_found));
+            let texts: Option<Vec<String>> = parts.into_iter().map(|part| Some(format!("({})", part.text?))).collect();
+            Ok(Tested { text: texts.map(|texts| format!("({})", texts.join(" OR "))), is_exact, is_narrow })
+        }
+    }
+}
+
+fn one_test(
     draft: &mut Draft<'_>,
     dialect: &'static dyn Dialect,
     alias: &str,
     (kind, properties, facts): (&str, &[Property], &RowsFacts),
+    (number, test): (usize, &Test),
+) -> Result<Tested> {
+    let property = property(kind, properties, number)?;
+    let facts = facts.column(&property.column);
+    if let Some(text) = condition(draft, dialect, alias, (property, facts), test) {
+        return Ok(Tested { text: Some(text), is_exact: true, is_narrow: true });
+    }
+    let column = quote::column(dialect, alias, &property.column);
+    let is_rough = facts.is_rounded && property.kind.is_none();
+    let rough = match test {
+        _ if is_rough => roughly(draft, &column, &facts.sql_type, test),
+        Test::OneOf(values) if facts.is_padded() && property.kind.is_none() => {
+            Some(but_for_blanks(draft, dialect, &column, facts, values))
+        }
+        _ => None,
+    };
+    let is_narrow = rough.is_some();
+    // Nothing but its absence holds of null.
+    let present = || (*test != Test::Absent).then(|| format!("{column} IS NOT NULL"));
+    Ok(Tested { text: rough.or_else(present), is_exact: false, is_narrow })
+}
+
+/// Adds the conditions to a draft; those that the database does not answer are left to be tested.
+pub(super) fn add_conditions(
+    draft: &mut Draft<'_>,
+    dialect: &'static dyn Dialect,
+    alias: &str,
+    rows: (&str, &[Property], &RowsFacts),
     conditions: &[Condition],
-) -> Result<Vec<(usize, Test)>> {
+) -> Result<Vec<Condition>> {
     let mut left = Vec::new();
-    for Condition { property: number, test } in conditions {
-        let property = property(kind, properties, *number)?;
-        let facts = facts.column(&property.column);
-        match condition(draft, dialect, alias, (property, facts), test) {
-            Some(text) => draft.conditions.push(text),
-            None => {
-                let column = quote::column(dialect, alias, &property.column);
-                let rough = if facts.is_rounded && property.kind.is_none() {
-                    roughly(draft, &column, &facts.sql_type, test)
-                } else {
-                    None
-                };
-                draft.conditions.push(rough.unwrap_or_else(|| format!("{column} IS NOT NULL")));
-                left.push((*number, test.clone()));
-            }
+    for condition in conditions {
+        let tested = tested(draft, dialect, alias, rows, condition)?;
+        draft.conditions.extend(tested.text);
+        if !tested.is_exact {
+            left.push(condition.clone());
         }
     }
     Ok(left)

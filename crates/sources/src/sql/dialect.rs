@@ -100,8 +100,24 @@ pub trait Dialect: Debug + Send + Sync {
     /// The condition that a string starts with a prefix.
     fn starts_with(&self, draft: &mut Draft<'_>, column: &str, facts: &ColumnFacts, prefix: &str) -> String;
 
+    /// The condition that a string ends with another.
+    fn ends_with(&self, draft: &mut Draft<'_>, column: &str, end: &str) -> String;
+
+    /// The condition that a string contains another.
+    fn contains(&self, draft: &mut Draft<'_>, column: &str, part: &str) -> String;
+
     /// The condition that a value is of a kind, where values of other kinds may lie beside it.
     fn is_of_kind(&self, _column: &str, _kind: Option<PropertyKind>) -> Option<String> {
+        None
+    }
+
+    /// The condition that a value is null.
+    fn is_null(&self, column: &str) -> String {
+        format!("{column} IS NULL")
+    }
+
+    /// Expression to sort by first, so that values of other kinds than the column's come where `ORDER BY` of Cypher has them.
+    fn rank_of_kind(&self, _column: &str, _kind: Option<PropertyKind>) -> Option<String> {
         None
     }
 

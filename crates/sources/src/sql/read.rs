@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use model::{Column, Direction, KeyOrder, Result, error};
 
-use crate::connector::{Question, Which};
+use crate::connector::{Condition, Question, Which};
 use crate::definition::{EdgeKind, NodeKind, Property, Rows};
-use crate::sql::conditions::{add_conditions, compared, is_compared_alike, property};
+use crate::sql::conditions::{add_conditions, compared, is_compared_alike, property, tested};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, given_columns, is_empty, rows_name, unnest};
 use crate::sql::which::{by_keys, in_boxes};
@@ -66,6 +66,32 @@ fn one<'q>(writer: &Writer<'_>, question: &Question<'q>) -> Result<Statement<'q>
     }
 }
 
+/// A condition on the columns of an answer, whose places are found one by one.
+fn placed(condition: &Condition, mut place: impl FnMut(usize) -> Result<usize>) -> Result<Condition> {
+    let mut failure = None;
+    let placed = condition.renamed(&mut |&number| {
+        place(number).unwrap_or_else(|error| {
+            failure = Some(error);
+            0
+        })
+    });
+    failure.map_or(Ok(placed), Err)
+}
+
+/// Tells whether the database finds the nodes of a kind for which a condition holds.
+pub(super) fn finds(writer: &Writer<'_>, kind: usize, condition: &Condition) -> Result<bool> {
+    let nodes = Nodes::of(writer, kind)?;
+    let of = (&*nodes.node.name, &*nodes.node.properties, nodes.facts);
+    Ok(tested(&mut Draft::new(writer.dialect), writer.dialect, "n", of, condition)?.is_found())
+}
+
+/// Tells whether the database puts the nodes of a kind in the order of some properties.
+pub(super) fn sorts(writer: &Writer<'_>, kind: usize, properties: &[usize]) -> Result<bool> {
+    let must_be_sorted =
+        Nodes::of(writer, kind)?.order(&mut Draft::new(writer.dialect), properties, KeyOrder::Ascending)?;
+    Ok(!must_be_sorted)
+}
+
 /// A kind of nodes that is asked about.
 struct Nodes<'a> {
     writer: &'a Writer<'a>,
@@ -112,9 +138,9 @@ impl<'a> Nodes<'a> {
             hidden.push(number);
             Ok(1 + all.len())
         };
-        for (number, test) in left {
-            let at = place(&mut draft, &mut hidden, number)?;
-            draft.rest.tests.push((at, test));
+        for condition in left {
+            let condition = placed(&condition, |number| place(&mut draft, &mut hidden, number))?;
+            draft.rest.tests.push(condition);
         }
         if let Some((by, way)) = order
             && self.order(&mut draft, by, way)?
@@ -141,17 +167,19 @@ impl<'a> Nodes<'a> {
             draft.answer(vec!["count(*)".to_owned()], self.name.clone(), None);
             return Ok(draft.finish_select());
         }
-        for (at, (number, test)) in left.into_iter().enumerate() {
-            self.answer_properties(&mut draft, &[number])?;
-            draft.rest.tests.push((at, test));
+        for condition in left {
+            let condition = placed(&condition, |number| {
+                self.answer_properties(&mut draft, &[number])?;
+                Ok(draft.answer.len() - 1)
+            })?;
+            draft.rest.tests.push(condition);
         }
         draft.rest.is_count = true;
         Ok(draft.finish_select())
     }
 
     /// The rows that are asked for, the expressions of their keys, and the tests that the database does not do.
-    #[allow(clippy::type_complexity, reason = "three things that are used apart at once")]
-    fn rows<'q>(&self, which: &Which<'q>) -> Result<(Draft<'q>, Vec<String>, Vec<(usize, crate::connector::Test)>)> {
+    fn rows<'q>(&self, which: &Which<'q>) -> Result<(Draft<'q>, Vec<String>, Vec<Condition>)> {
         let (dialect, node) = (self.writer.dialect, self.node);
         let mut draft = Draft::new(dialect);
         let own: Vec<String> = node.key.iter().map(|name| quote::column(dialect, "n", name)).collect();
@@ -238,11 +266,14 @@ impl<'a> Nodes<'a> {
                 return Ok(true);
             }
             let column = quote::column(dialect, "n", &property.column);
-            let sorted = compared(dialect, &column, facts, facts.kind);
             let down = if way == KeyOrder::Descending { " DESC" } else { "" };
             if !dialect.puts_nulls_last() {
                 terms.push(format!("{column} IS NULL{down}"));
             }
+            if facts.holds_any {
+                terms.extend(dialect.rank_of_kind(&column, facts.kind).map(|rank| format!("{rank}{down}")));
+            }
+            let sorted = compared(dialect, &column, facts, facts.kind);
             terms.push(format!("{sorted}{down}"));
         }
         draft.order = terms;
@@ -285,16 +316,16 @@ impl<'a> Edges<'a> {
         if let Which::Where(conditions) = which {
             let of = (&*self.edge.name, &*self.edge.properties, self.facts);
             let left = add_conditions(&mut draft, dialect, "e", of, conditions)?;
-            for (number, test) in left {
-                let at = match properties.iter().position(|&held| held == number) {
-                    Some(at) => 3 + at,
-                    None => {
-                        self.answer_properties(&mut draft, &[number])?;
-                        draft.rest.hidden += 1;
-                        draft.answer.len() - 1
+            for condition in left {
+                let condition = placed(&condition, |number| {
+                    if let Some(at) = properties.iter().position(|&held| held == number) {
+                        return Ok(3 + at);
                     }
-                };
-                draft.rest.tests.push((at, test));
+                    self.answer_properties(&mut draft, &[number])?;
+                    draft.rest.hidden += 1;
+                    Ok(draft.answer.len() - 1)
+                })?;
+                draft.rest.tests.push(condition);
             }
         }
         Ok(draft.finish_select())

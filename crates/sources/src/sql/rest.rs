@@ -1,17 +1,16 @@
 //! The operations that a database does not do as Cypher does, done with its rows: tests, order, limits and counts.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
 
 use model::{Column, ColumnData, KeyOrder, Result, Value};
 
-use crate::connector::Test;
+use crate::connector::Condition;
 
 /// The operations that are left to be done with the rows of a statement. Nearly always none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rest {
-    /// Tests of columns of the answer.
-    pub tests: Vec<(usize, Test)>,
+    /// Conditions on columns of the answer.
+    pub tests: Vec<Condition>,
     /// The columns of the answer to sort by.
     pub order: Option<(Vec<usize>, KeyOrder)>,
     /// Rows at most.
@@ -31,7 +30,10 @@ impl Rest {
     /// Does it with all rows of a statement.
     pub fn finish(&self, mut columns: Vec<Column>) -> Result<Vec<Column>> {
         let rows = columns.first().map_or(0, Column::len);
-        let holds = |row: &u32| self.tests.iter().all(|(at, test)| test.holds(&columns[*at].value(*row as usize)));
+        let holds = |row: &u32| {
+            let value = |&at: &usize| columns[at].value(*row as usize);
+            self.tests.iter().all(|test| test.holds(&value))
+        };
         let mut kept: Vec<u32> = (0..rows as u32).filter(holds).collect();
         if let Some((by, order)) = &self.order {
             let keys: Vec<Vec<Value>> = by.iter().map(|&at| columns[at].values().collect()).collect();
@@ -52,30 +54,5 @@ impl Rest {
             return Ok(columns);
         }
         Ok(columns.iter().map(|column| column.gather(&kept)).collect())
-    }
-}
-
-impl Test {
-    /// True if it holds of a value, as Cypher's operators have it; never of null.
-    pub fn holds(&self, value: &Value) -> bool {
-        let compares = |bound: &Value, allowed: fn(Ordering) -> bool| value.compare(bound).is_some_and(allowed);
-        match self {
-            Test::Present => !value.is_null(),
-            Test::OneOf(values) => values.iter().any(|wanted| wanted.equals(value) == Some(true)),
-            Test::StartsWith(prefix) => matches!(value, Value::String(text) if text.starts_with(&**prefix)),
-            Test::Between(lower, upper) => {
-                let above = match lower {
-                    Bound::Unbounded => !value.is_null(),
-                    Bound::Included(bound) => compares(bound, Ordering::is_ge),
-                    Bound::Excluded(bound) => compares(bound, Ordering::is_gt),
-                };
-                above
-                    && match upper {
-                        Bound::Unbounded => true,
-                        Bound::Included(bound) => compares(bound, Ordering::is_le),
-                        Bound::Excluded(bound) => compares(bound, Ordering::is_lt),
-                    }
-            }
-        }
     }
 }

@@ -122,10 +122,14 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
     let is_decimal = column.kind == ColumnKind::Decimal;
     let is_rounded = is_decimal && digits::are_rounded(digits::declared(&column.declared));
     let is_text = matches!(kind, None | Some(PropertyKind::String));
+    // In a column of any other type SQLite takes the string of a number for the number.
+    let declared = column.declared.to_ascii_uppercase();
+    let keeps_text =
+        kind != Some(PropertyKind::String) || ["CHAR", "CLOB", "TEXT"].iter().any(|part| declared.contains(part));
     ColumnFacts {
         sql_type: String::new(),
         kind,
-        compares: as_stored && !has_collation && !is_rounded && column.kind != ColumnKind::Bytes,
+        compares: as_stored && keeps_text && !has_collation && !is_rounded && column.kind != ColumnKind::Bytes,
         is_binary: !has_collation,
         is_nullable: column.is_nullable,
         as_text: false,

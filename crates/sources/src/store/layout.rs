@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use model::schema::{Constraint, Index, Schema, Subject};
+use model::statistics::{EdgeSketch, Sketches};
 use model::{Direction, EdgeTypeId, LabelId, Map, PropertyKeyId, Statistics};
 
 use crate::connector::{Abilities, Facts};
@@ -142,7 +143,7 @@ impl Layout {
         }
     }
 
-    /// Constraints for unique properties, and an index for each property where the source finds nodes by conditions.
+    /// Constraints for unique properties; and the properties by which the source finds nodes, where it does so by conditions.
     fn add_rules(&mut self, abilities: Abilities) {
         for label in (0..self.schema.labels.len() as u32).map(LabelId) {
             let kinds = self.kinds_of(&[label]);
@@ -164,7 +165,7 @@ impl Layout {
                     self.schema.constraints.push(Constraint::unique(name, label, key));
                 }
                 if abilities.conditions {
-                    self.schema.indexes.push(Index { name, subject: Subject::Label(label), keys: vec![key] });
+                    self.schema.searchable.push(Index { name, subject: Subject::Label(label), keys: vec![key] });
                 }
             }
         }
@@ -187,6 +188,36 @@ impl Layout {
             statistics.edges += facts.rows;
             *statistics.edges_by_type.entry(kind.edge_type).or_default() += facts.rows;
         }
+        let edge_types = self.edge_sketches();
+        let statistics = &mut self.statistics;
+        let (nodes, edges) = (statistics.nodes, statistics.edges);
+        statistics.sketches = Some(Arc::new(Sketches { nodes, edges, edge_types, values: Map::default() }));
+    }
+
+    /// The labels that each type of edges joins, as the definition says; none of types that lead to other parts of a graph.
+    fn edge_sketches(&self) -> Map<EdgeTypeId, EdgeSketch> {
+        let mut sketches: Map<EdgeTypeId, EdgeSketch> = Map::default();
+        let mut crossing = Vec::new();
+        for (kind, facts) in self.edges.iter().zip(&self.facts.edges) {
+            if kind.ends.iter().any(|&space| self.is_foreign(space)) {
+                crossing.push(kind.edge_type);
+                continue;
+            }
+            let sketch = sketches.entry(kind.edge_type).or_default();
+            sketch.edges += facts.rows;
+            sketch.sampled += facts.rows;
+            let labels = kind.ends.map(|space| {
+                let labels = self.nodes[space].labels.iter().map(|&label| Some(label));
+                labels.chain([None]).collect::<Vec<Option<LabelId>>>()
+            });
+            for &source in &labels[0] {
+                for &target in &labels[1] {
+                    *sketch.pairs.entry((source, target)).or_default() += facts.rows;
+                }
+            }
+        }
+        sketches.retain(|edge_type, _| !crossing.contains(edge_type));
+        sketches
     }
 
     /// True if the nodes of a space belong to other parts of the graph.

@@ -222,7 +222,7 @@ impl SourceView {
         distinct.sort_unstable();
         distinct.dedup();
         let column = Column::from_values(&distinct);
-        let conditions = [Condition { property, test: Test::OneOf(distinct) }];
+        let conditions = [Condition::is(property, Test::OneOf(distinct))];
         let which = if is_key { Which::Keys(&column) } else { Which::Where(&conditions) };
         let question = Question::Nodes { kind, which, properties: &[property], order: None, limit: None };
         let mut found = Map::default();

@@ -1,12 +1,14 @@
 //! Nodes found by label or by a condition, pulled from the source piece by piece.
 
+use std::ops::Bound;
+
 use model::index_scan::{IndexBatch, IndexCursor, IndexScan, KeyRange};
 use model::limits::BATCH_ROWS;
 use model::schema::Subject;
 use model::store::NodeCursor;
-use model::{Column, KeyOrder, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, Result, Value};
+use model::{Column, KeyOrder, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, Result, Taken, Value};
 
-use super::statements::test_of;
+use super::Shared;
 use super::view::SourceView;
 use crate::connector::{Condition, Question, StreamId, Test, Which};
 use crate::keys::{self, NO_KEY};
@@ -20,10 +22,7 @@ const ROWS_MAX: usize = 8 * BATCH_ROWS;
 /// A question that is read piece by piece, of a kind of nodes.
 struct Pull<'a> {
     view: &'a SourceView,
-    kind: usize,
-    properties: Vec<usize>,
-    conditions: Vec<Condition>,
-    order: Option<(Vec<usize>, KeyOrder)>,
+    asked: KindScan,
     stream: Option<StreamId>,
     rows_next: usize,
     /// Rows so far.
@@ -31,15 +30,8 @@ struct Pull<'a> {
 }
 
 impl<'a> Pull<'a> {
-    fn new(view: &'a SourceView, kind: usize, properties: Vec<usize>) -> Pull<'a> {
-        let conditions = Vec::new();
-        Pull { view, kind, properties, conditions, order: None, stream: None, rows_next: FIRST_ROWS, scanned: 0 }
-    }
-
-    fn question(&self) -> Question<'_> {
-        let which = if self.conditions.is_empty() { Which::All } else { Which::Where(&self.conditions) };
-        let order = self.order.as_ref().map(|(properties, order)| (properties.as_slice(), *order));
-        Question::Nodes { kind: self.kind, which, properties: &self.properties, order, limit: None }
+    fn new(view: &'a SourceView, asked: KindScan) -> Pull<'a> {
+        Pull { view, asked, stream: None, rows_next: FIRST_ROWS, scanned: 0 }
     }
 
     /// The next nodes with their properties; `None` at the end.
@@ -47,14 +39,14 @@ impl<'a> Pull<'a> {
         loop {
             let stream = match self.stream {
                 Some(stream) => stream,
-                None => *self.stream.insert(self.view.link.start(&self.question())?),
+                None => *self.stream.insert(self.view.link.start(&self.asked.nodes())?),
             };
-            let Some(mut rows) = self.view.link.more(stream, self.rows_next, &self.question())? else {
+            let Some(mut rows) = self.view.link.more(stream, self.rows_next, &self.asked.nodes())? else {
                 return Ok(None);
             };
             self.rows_next = (self.rows_next * GROWTH).min(ROWS_MAX);
-            if rows.len() != 1 + self.properties.len() {
-                let expected = 1 + self.properties.len();
+            if rows.len() != 1 + self.asked.properties.len() {
+                let expected = 1 + self.asked.properties.len();
                 return Err(model::error!(
                     Internal,
                     "a connector gave {} columns, {expected} were asked for",
@@ -62,7 +54,7 @@ impl<'a> Pull<'a> {
                 ));
             }
             let mut numbers = Vec::new();
-            self.view.shared.keys.encode(self.kind, &rows[0], &mut numbers)?;
+            self.view.shared.keys.encode(self.asked.kind, &rows[0], &mut numbers)?;
             let mut columns = rows.split_off(1);
             if numbers.contains(&NO_KEY) {
                 let kept: Vec<u32> = (0..numbers.len() as u32).filter(|&row| numbers[row as usize] != NO_KEY).collect();
@@ -70,8 +62,8 @@ impl<'a> Pull<'a> {
                 numbers.retain(|&number| number != NO_KEY);
             }
             self.scanned += numbers.len();
-            self.view.keep_scanned(self.kind, &self.properties, &numbers, &columns, self.scanned)?;
-            let base = keys::id_base(self.view.shared.layout.member, self.kind);
+            self.view.keep_scanned(self.asked.kind, &self.asked.properties, &numbers, &columns, self.scanned)?;
+            let base = keys::id_base(self.view.shared.layout.member, self.asked.kind);
             if !numbers.is_empty() {
                 return Ok(Some((numbers.into_iter().map(|number| NodeId(base | number)).collect(), columns)));
             }
@@ -87,12 +79,93 @@ impl Drop for Pull<'_> {
     }
 }
 
+/// A scan as one kind of nodes is asked for it.
+#[derive(Default)]
+pub(super) struct KindScan {
+    pub(super) kind: usize,
+    /// Properties to bring along, ascending.
+    pub(super) properties: Vec<usize>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) order: Option<(Vec<usize>, KeyOrder)>,
+    pub(super) limit: Option<u64>,
+    /// For each condition of the scan, whether the source tests it.
+    taken: Vec<bool>,
+    /// True if the source gives but the first nodes, where only these are asked for.
+    is_cut: bool,
+}
+
+/// The scans of all kinds that may have nodes of a scan.
+pub(super) fn kind_scans(shared: &Shared, scan: &NodeScan) -> Vec<KindScan> {
+    let kinds = shared.layout.kinds_of(&scan.labels).into_iter();
+    kinds.filter_map(|kind| KindScan::of(shared, kind, scan)).collect()
+}
+
+/// The parts of a scan that the source does for all kinds.
+pub(super) fn taken(shared: &Shared, scan: &NodeScan) -> Taken {
+    let kinds = kind_scans(shared, scan);
+    let filter = (0..scan.filter.len()).map(|at| kinds.iter().all(|kind| kind.taken[at])).collect();
+    Taken { filter, first: scan.first.is_some() && kinds.iter().all(|kind| kind.is_cut) }
+}
+
+impl KindScan {
+    /// The scan of a kind; `None` if its nodes lack a property that they would need.
+    fn of(shared: &Shared, kind: usize, scan: &NodeScan) -> Option<KindScan> {
+        let layout = &shared.layout.nodes[kind];
+        let number = |key: &PropertyKeyId| layout.properties.get(key).copied();
+        let mut properties: Vec<usize> = scan.keys.iter().filter_map(number).collect();
+        properties.sort_unstable();
+        properties.dedup();
+        let (mut conditions, mut taken) = (Vec::new(), Vec::with_capacity(scan.filter.len()));
+        for condition in &scan.filter {
+            let Some(condition) = condition.known(&number) else {
+                taken.push(true);
+                continue;
+            };
+            if condition.is_never() {
+                return None;
+            }
+            let is_found = shared.connector.finds(kind, &condition);
+            taken.push(is_found);
+            conditions.extend(is_found.then_some(condition));
+        }
+        let mut found = KindScan { kind, properties, conditions, taken, ..KindScan::default() };
+        if let Some(first) = &scan.first
+            && found.taken.iter().all(|&taken| taken)
+        {
+            // A property that a kind lacks is null in all its nodes, and orders none.
+            let keys: Vec<usize> = first.keys.iter().filter_map(number).collect();
+            found.is_cut = keys.is_empty() || shared.connector.sorts(kind, &keys);
+            found.limit = found.is_cut.then_some(first.limit);
+            found.order = (found.is_cut && !keys.is_empty()).then_some((keys, first.order));
+        }
+        Some(found)
+    }
+}
+
+impl KindScan {
+    fn which(&self) -> Which<'_> {
+        if self.conditions.is_empty() { Which::All } else { Which::Where(&self.conditions) }
+    }
+
+    /// The question for the nodes.
+    pub(super) fn nodes(&self) -> Question<'_> {
+        let order = self.order.as_ref().map(|(properties, order)| (properties.as_slice(), *order));
+        let (which, limit) = (self.which(), self.limit);
+        Question::Nodes { kind: self.kind, which, properties: &self.properties, order, limit }
+    }
+
+    /// The question for their number.
+    pub(super) fn count(&self) -> Question<'_> {
+        Question::CountNodes { kind: self.kind, which: self.which() }
+    }
+}
+
 /// A cursor over the nodes of several kinds.
 pub(super) struct ScanCursor<'a> {
     view: &'a SourceView,
     keys: Vec<PropertyKeyId>,
     /// Kinds to come, the next one last.
-    kinds: Vec<usize>,
+    kinds: Vec<KindScan>,
     pull: Option<Pull<'a>>,
     nodes: Vec<NodeId>,
     columns: Vec<Column>,
@@ -101,7 +174,7 @@ pub(super) struct ScanCursor<'a> {
 
 impl<'a> ScanCursor<'a> {
     pub(super) fn new(view: &'a SourceView, scan: &NodeScan) -> ScanCursor<'a> {
-        let mut kinds = view.shared.layout.kinds_of(&scan.labels);
+        let mut kinds = kind_scans(&view.shared, scan);
         kinds.reverse();
         let keys = scan.keys.clone();
         ScanCursor { view, keys, kinds, pull: None, nodes: Vec::new(), columns: Vec::new(), position: 0 }
@@ -112,18 +185,14 @@ impl<'a> ScanCursor<'a> {
         let layout = &self.view.shared.layout;
         loop {
             if self.pull.is_none() {
-                let Some(kind) = self.kinds.pop() else { return Ok(false) };
-                let mut properties: Vec<usize> =
-                    self.keys.iter().filter_map(|key| layout.nodes[kind].properties.get(key).copied()).collect();
-                properties.sort_unstable();
-                properties.dedup();
-                self.pull = Some(Pull::new(self.view, kind, properties));
+                let Some(asked) = self.kinds.pop() else { return Ok(false) };
+                self.pull = Some(Pull::new(self.view, asked));
             }
             let Some(pull) = &mut self.pull else { return Ok(false) };
             if let Some((nodes, columns)) = pull.next()? {
                 let column = |key: &PropertyKeyId| {
-                    let number = layout.nodes[pull.kind].properties.get(key)?;
-                    Some(columns[pull.properties.iter().position(|other| other == number)?].clone())
+                    let number = layout.nodes[pull.asked.kind].properties.get(key)?;
+                    Some(columns[pull.asked.properties.iter().position(|other| other == number)?].clone())
                 };
                 let columns = self.keys.iter().map(|key| column(key).unwrap_or_else(|| Column::nulls(nodes.len())));
                 self.columns = columns.collect();
@@ -158,7 +227,7 @@ pub(super) fn index_scan<'a>(view: &'a SourceView, scan: &IndexScan) -> Result<B
     let layout = &view.shared.layout;
     // The name may be one that a larger graph gave it.
     let is_same = |held: &model::Index| held.subject == scan.index.subject && held.keys == scan.index.keys;
-    let is_known = layout.schema.indexes.iter().any(is_same);
+    let is_known = layout.schema.searchable.iter().any(is_same);
     let (Subject::Label(label), [key], true) = (scan.index.subject, &scan.index.keys[..], is_known) else {
         return Err(model::error!(SchemaRule, "{} has no index {}", view.shared.connector.name(), scan.index.name));
     };
@@ -170,10 +239,9 @@ pub(super) fn index_scan<'a>(view: &'a SourceView, scan: &IndexScan) -> Result<B
     }
     let range = test_of(&scan.range);
     let pulls = kinds.into_iter().map(|(kind, property)| {
-        let mut pull = Pull::new(view, kind, vec![property]);
-        pull.conditions.push(Condition { property, test: range.clone() });
-        pull.order = Some((vec![property], scan.order));
-        pull
+        let (conditions, order) = (vec![Condition::is(property, range.clone())], (vec![property], scan.order));
+        let properties = vec![property];
+        Pull::new(view, KindScan { kind, properties, conditions, order: Some(order), ..KindScan::default() })
     });
     let pulls: Vec<Pull<'a>> = pulls.collect();
     if pulls.len() > 1 {
@@ -188,6 +256,15 @@ pub(super) fn index_scan<'a>(view: &'a SourceView, scan: &IndexScan) -> Result<B
         all: Vec::new(),
         row: 0,
     }))
+}
+
+/// The condition of a range.
+pub(super) fn test_of(range: &KeyRange) -> Test {
+    match range {
+        KeyRange::All | KeyRange::Between(Bound::Unbounded, Bound::Unbounded) => Test::Present,
+        KeyRange::Between(lower, upper) => Test::Between(lower.clone(), upper.clone()),
+        KeyRange::StartsWith(prefix) => Test::StartsWith(prefix.to_string()),
+    }
 }
 
 /// The nodes of several kinds, in one order.
@@ -221,7 +298,7 @@ fn by_values<'a>(view: &SourceView, kinds: &[(usize, usize)], equal: &Column) ->
     let mut found = Vec::new();
     if !values.is_empty() {
         let conditions: Vec<[Condition; 1]> =
-            kinds.iter().map(|&(_, property)| [Condition { property, test: Test::OneOf(values.clone()) }]).collect();
+            kinds.iter().map(|&(_, property)| [Condition::is(property, Test::OneOf(values.clone()))]).collect();
         let properties: Vec<[usize; 1]> = kinds.iter().map(|&(_, property)| [property]).collect();
         let questions = kinds.iter().zip(&conditions).zip(&properties).map(|((&(kind, _), conditions), properties)| {
             Question::Nodes { kind, which: Which::Where(conditions), properties, order: None, limit: None }

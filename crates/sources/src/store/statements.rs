@@ -1,15 +1,14 @@
 //! The statements that an access becomes, for those who ask how a query would be answered.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
-use model::index_scan::KeyRange;
 use model::schema::Subject;
 use model::store::{Access, Count};
-use model::{Column, Direction, LabelId, PropertyKeyId, Value};
+use model::{Column, Direction, LabelId, NodeScan, PropertyKeyId, Value};
 
 use super::Shared;
 use super::layout::Layout;
+use super::scan::{kind_scans, test_of};
 use crate::connector::{Condition, Question, Test, Which};
 
 /// The statements of an access, one for each kind that it reads.
@@ -26,8 +25,11 @@ pub(super) fn of(shared: &Shared, access: &Access<'_>) -> Vec<Arc<str>> {
     let keys = Column::constant(&Value::Int(0), 1);
     match access {
         Access::Scan(scan) => {
-            for kind in layout.kinds_of(&scan.labels) {
-                nodes(layout, kind, Which::All, &scan.keys, &mut add);
+            for asked in kind_scans(shared, scan) {
+                // A question for properties that a kind lacks would not be asked.
+                if asked.properties.is_empty() == scan.keys.is_empty() {
+                    add(&asked.nodes());
+                }
             }
         }
         Access::Lookup(label, key) => {
@@ -36,7 +38,7 @@ pub(super) fn of(shared: &Shared, access: &Access<'_>) -> Vec<Arc<str>> {
                 if layout.nodes[kind].key_property == Some(property) {
                     nodes(layout, kind, Which::Keys(&keys), &[*key], &mut add);
                 } else {
-                    let conditions = [Condition { property, test: Test::OneOf(vec![Value::Int(0)]) }];
+                    let conditions = [Condition::is(property, Test::OneOf(vec![Value::Int(0)]))];
                     nodes(layout, kind, Which::Where(&conditions), &[*key], &mut add);
                 }
             }
@@ -46,7 +48,7 @@ pub(super) fn of(shared: &Shared, access: &Access<'_>) -> Vec<Arc<str>> {
             let test = if scan.equal.is_empty() { test_of(&scan.range) } else { Test::OneOf(vec![Value::Int(0)]) };
             for kind in layout.kinds_of(&[label]) {
                 let Some(&property) = layout.nodes[kind].properties.get(key) else { continue };
-                let conditions = [Condition { property, test: test.clone() }];
+                let conditions = [Condition::is(property, test.clone())];
                 let properties = [property];
                 let order = scan.equal.is_empty().then_some((&properties[..], scan.order));
                 let which = Which::Where(&conditions);
@@ -68,16 +70,26 @@ pub(super) fn of(shared: &Shared, access: &Access<'_>) -> Vec<Arc<str>> {
                 nodes(layout, kind, Which::Keys(&keys), wanted, &mut add);
             }
         }
-        Access::Count(Count::Nodes(labels)) => {
-            let kinds = layout.kinds_of(labels).into_iter();
+        Access::Count(counted) => count(shared, counted, &mut add),
+    }
+    statements
+}
+
+fn count(shared: &Shared, counted: &Count, add: &mut impl FnMut(&Question<'_>)) {
+    match counted {
+        Count::Nodes(labels) => {
+            let kinds = shared.layout.kinds_of(labels).into_iter();
             kinds.for_each(|kind| add(&Question::CountNodes { kind, which: Which::All }));
         }
-        Access::Count(Count::Edges(types)) => {
-            let lists = layout.lists(Direction::Out, types.as_deref());
+        Count::Matching(labels, filter) => {
+            let scan = NodeScan { labels: labels.clone(), filter: filter.clone(), ..NodeScan::default() };
+            kind_scans(shared, &scan).iter().for_each(|asked| add(&asked.count()));
+        }
+        Count::Edges(types) => {
+            let lists = shared.layout.lists(Direction::Out, types.as_deref());
             lists.iter().for_each(|list| add(&Question::CountEdges { kind: list.edge }));
         }
     }
-    statements
 }
 
 fn nodes(layout: &Layout, kind: usize, which: Which<'_>, keys: &[PropertyKeyId], add: &mut impl FnMut(&Question<'_>)) {
@@ -86,14 +98,5 @@ fn nodes(layout: &Layout, kind: usize, which: Which<'_>, keys: &[PropertyKeyId],
     // A question for properties that a kind lacks would not be asked.
     if properties.is_empty() == keys.is_empty() {
         add(&Question::Nodes { kind, which, properties: &properties, order: None, limit: None });
-    }
-}
-
-/// The condition of a range.
-pub(super) fn test_of(range: &KeyRange) -> Test {
-    match range {
-        KeyRange::All | KeyRange::Between(Bound::Unbounded, Bound::Unbounded) => Test::Present,
-        KeyRange::Between(lower, upper) => Test::Between(lower.clone(), upper.clone()),
-        KeyRange::StartsWith(prefix) => Test::StartsWith(prefix.to_string()),
     }
 }

@@ -10,7 +10,7 @@ use model::store::{
 };
 use model::{
     Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, EdgeValue, Expand, LabelId, NodeId, NodeScan, PropertyKeyId,
-    ReadView, Result, Schema, Statistics,
+    ReadView, Result, Schema, Statistics, Taken,
 };
 
 use super::Shared;
@@ -19,7 +19,7 @@ use super::crossing::Crossing;
 use super::edge_ids::EdgeNames;
 use super::expansion::ExpandCursor;
 use super::link::Link;
-use super::scan::{ScanCursor, index_scan};
+use super::scan::{KindScan, ScanCursor, index_scan, kind_scans, taken};
 use super::statements;
 use crate::cache::{Cache, NodeAnswer, Origin, Piece};
 use crate::connector::{Question, Which};
@@ -164,6 +164,10 @@ impl ReadView for SourceView {
         Ok(Box::new(ScanCursor::new(self, scan)))
     }
 
+    fn takes(&self, scan: &NodeScan) -> Taken {
+        taken(&self.shared, scan)
+    }
+
     fn expand<'a>(&'a self, from: &'a [NodeId], expand: &'a Expand) -> Result<Box<dyn EdgeCursor + 'a>> {
         self.expand_with(from, expand, None)
     }
@@ -220,7 +224,16 @@ impl ReadView for SourceView {
 
     fn count(&self, count: &Count) -> Result<Option<u64>> {
         let layout = &self.shared.layout;
+        let kinds: Vec<KindScan>;
         let questions: Vec<Question<'_>> = match count {
+            Count::Matching(labels, filter) => {
+                let scan = NodeScan { labels: labels.clone(), filter: filter.clone(), ..NodeScan::default() };
+                if !taken(&self.shared, &scan).filter.iter().all(|&taken| taken) {
+                    return Ok(None);
+                }
+                kinds = kind_scans(&self.shared, &scan);
+                kinds.iter().map(KindScan::count).collect()
+            }
             Count::Nodes(labels) => {
                 let kinds = layout.kinds_of(labels).into_iter();
                 kinds.map(|kind| Question::CountNodes { kind, which: Which::All }).collect()

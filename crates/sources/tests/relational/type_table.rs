@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::asking::rows;
-use model::{Column, Direction, Value};
+use model::{Column, Direction, KeyOrder, Value};
 use sources::connect::{connect, inspect};
 use sources::connector::{Change, Condition, Connector, Question, Reading, Test, Which};
 use sources::definition::GraphDefinition;
@@ -122,6 +122,7 @@ impl<'a> Case<'a> {
         }
         if self.of.values.iter().all(|(_, shown)| shown.is_some()) {
             self.check_conditions();
+            self.check_order();
             self.check_writes();
         }
         if self.of.key == Key::Exact {
@@ -146,7 +147,7 @@ impl<'a> Case<'a> {
 
     fn check_read(&self) {
         for (row, (literal, shown)) in self.of.values.iter().enumerate() {
-            let numbered = [Condition { property: NUMBER, test: Test::OneOf(vec![Value::Int(row as i64)]) }];
+            let numbered = [Condition::is(NUMBER, Test::OneOf(vec![Value::Int(row as i64)]))];
             let question = Self::nodes(Which::Where(&numbered), &[VALUE]);
             let mut found = Vec::new();
             let asked = self.reading().ask(&[question], &mut |_, columns| {
@@ -197,21 +198,65 @@ impl<'a> Case<'a> {
     /// A condition holds of the rows whose values, as they are read, it holds of.
     fn check_conditions(&self) {
         let all = self.all();
-        let mut tests: Vec<Test> = vec![Test::Present];
+        let mut tests: Vec<Test> = vec![Test::Present, Test::Absent, Test::NoneOf(vec![Value::string("a")])];
         for row in &all {
             let value = row[2].clone();
             tests.push(Test::OneOf(vec![value.clone()]));
+            tests.push(Test::NoneOf(vec![value.clone()]));
+            if let Value::String(text) = &value {
+                let letters: Vec<char> = text.chars().collect();
+                let (start, end) = letters.split_at(letters.len() / 2);
+                let middle = &letters[letters.len() / 3..letters.len() - letters.len() / 3];
+                tests.push(Test::StartsWith(start.iter().collect()));
+                tests.push(Test::EndsWith(end.iter().collect()));
+                tests.push(Test::Contains(middle.iter().collect()));
+                tests.push(Test::Contains(text.to_uppercase()));
+            }
             tests.push(Test::Between(Bound::Excluded(value.clone()), Bound::Unbounded));
             tests.push(Test::Between(Bound::Unbounded, Bound::Included(value)));
         }
         tests.push(Test::OneOf(all.iter().map(|row| row[2].clone()).collect()));
         for test in tests {
             let expected: Vec<&Value> = all.iter().filter(|row| test.holds(&row[2])).map(|row| &row[1]).collect();
-            let conditions = [Condition { property: VALUE, test: test.clone() }];
-            let mut found = rows(self.reading().as_mut(), Self::nodes(Which::Where(&conditions), &[NUMBER]));
-            found.sort_by_key(|row| number(&row[1]));
-            let found: Vec<&Value> = found.iter().map(|row| &row[1]).collect();
-            assert_eq!(found, expected, "{}: {test:?}", self.of.declared);
+            let one = Condition::is(VALUE, test.clone());
+            // Beside a condition that always holds, and one that never does, it is the same.
+            let always = Condition::Any(vec![one.clone(), Condition::is(NUMBER, Test::Absent)]);
+            let both = Condition::All(vec![one.clone(), Condition::is(NUMBER, Test::Present)]);
+            for condition in [one, always, both] {
+                let conditions = [condition];
+                let mut found = rows(self.reading().as_mut(), Self::nodes(Which::Where(&conditions), &[NUMBER]));
+                found.sort_by_key(|row| number(&row[1]));
+                let found: Vec<&Value> = found.iter().map(|row| &row[1]).collect();
+                assert_eq!(found, expected, "{}: {conditions:?}", self.of.declared);
+            }
+        }
+    }
+
+    /// Rows come in the order of their values as they are read, and the first of them are the first.
+    fn check_order(&self) {
+        let mut all: Vec<Value> = self.all().into_iter().map(|row| row[2].clone()).collect();
+        all.sort_by(Value::order);
+        for order in [KeyOrder::Ascending, KeyOrder::Descending] {
+            for limit in 1..=all.len() {
+                let question = Question::Nodes {
+                    kind: 0,
+                    which: Which::All,
+                    properties: &[VALUE],
+                    order: Some((&[VALUE], order)),
+                    limit: Some(limit as u64),
+                };
+                let mut found: Vec<Value> = Vec::new();
+                let mut reading = self.reading();
+                let asked = reading.ask(&[question], &mut |_, columns| {
+                    found.extend(columns[1].values());
+                    Ok(true)
+                });
+                asked.unwrap_or_else(|failure| panic!("{}: {failure}", self.of.declared));
+                let same = |(a, b): (&Value, &Value)| a.order(b).is_eq();
+                let is_right = found.len() == limit && found.iter().zip(&all).all(same);
+                assert!(is_right, "{}: {order:?}, {limit}: {found:?}, not {all:?}", self.of.declared);
+            }
+            all.reverse();
         }
     }
 

@@ -186,7 +186,11 @@ pub(crate) const TYPES: &[Type] = &[
         read: "DATE, exact; the day that is none is a text",
         key: Key::Exact,
         write: Write::Exact,
-        values: &[("'2024-02-29'", Some("2024-02-29")), ("'1000-01-01'", Some("1000-01-01"))],
+        values: &[
+            ("'2024-02-29'", Some("2024-02-29")),
+            ("'1000-01-01'", Some("1000-01-01")),
+            ("'0000-00-00'", Some("'0000-00-00'")),
+        ],
     },
     Type {
         declared: "DATETIME(6)",

@@ -120,7 +120,7 @@ impl Snapshot {
         }
         match constraint.subject {
             Subject::Label(label) => {
-                let scan = NodeScan { labels: vec![label], keys: constraint.keys.clone(), range: None };
+                let scan = NodeScan { labels: vec![label], keys: constraint.keys.clone(), ..NodeScan::default() };
                 let (mut cursor, mut batch) = (self.scan(&scan)?, NodeBatch::default());
                 let (mut done, total) = (0, self.memtable.statistics.label(label));
                 while cursor.next(&mut batch)? {

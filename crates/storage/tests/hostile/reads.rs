@@ -88,7 +88,7 @@ fn ask(view: &dyn ReadView, tally: &mut Tally) {
     let nodes: Vec<NodeId> = (0..bound.min(NODES)).chain(bound.saturating_sub(3)..bound + 2).map(NodeId).collect();
     let labels: Vec<model::LabelId> = (0..schema.labels.len() as u32).map(model::LabelId).collect();
     for label in [None].into_iter().chain(labels.iter().copied().map(Some)) {
-        let scan = NodeScan { labels: label.into_iter().collect(), keys: keys.clone(), range: None };
+        let scan = NodeScan { labels: label.into_iter().collect(), keys: keys.clone(), ..NodeScan::default() };
         tally.add("scans", scan_nodes(view, &scan));
         tally.add("counts", view.count(&Count::Nodes(scan.labels.clone())));
         for &key in &keys {

@@ -228,7 +228,7 @@ pub(crate) fn check(view: &dyn ReadView) -> Vec<i64> {
     let schema = view.schema();
     let (money, account) = (schema.property_key("money").unwrap(), schema.label("Account").unwrap());
     let (mut batch, mut sum) = (NodeBatch::default(), 0);
-    let mut cursor = view.scan(&NodeScan { labels: vec![account], keys: vec![money], range: None }).unwrap();
+    let mut cursor = view.scan(&NodeScan { labels: vec![account], keys: vec![money], ..NodeScan::default() }).unwrap();
     while cursor.next(&mut batch).unwrap() {
         sum += batch.properties[0].values().map(|value| int(&value)).sum::<i64>();
     }
@@ -243,10 +243,12 @@ fn start(directory: &TestDirectory) -> Child {
     apart::command("kills::child", &[(PATH, directory.path().as_os_str())]).spawn().unwrap()
 }
 
-/// Runs the child and kills it after a while; the last number of each writer that it acknowledged.
-fn run_and_kill(directory: &TestDirectory, delay: Duration) -> Vec<i64> {
+/// Runs the child and kills it some time after its start, or after its first commit; the last number of each writer that it
+/// acknowledged.
+fn run_and_kill(directory: &TestDirectory, is_under_load: bool, delay: Duration) -> Vec<i64> {
     let mut child = start(directory);
     let out = BufReader::new(child.stdout.take().unwrap());
+    let (first, has_committed) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut acknowledged = vec![0; WRITERS];
         for line in out.lines().map_while(std::result::Result::ok) {
@@ -254,10 +256,14 @@ fn run_and_kill(directory: &TestDirectory, delay: Duration) -> Vec<i64> {
             // The last line may be cut off in the middle of its number only if the pipe is: each is written at once.
             if let (Some("acknowledged"), Some(writer), Some(number)) = (words.next(), words.next(), words.next()) {
                 acknowledged[writer.parse::<usize>().unwrap()] = number.parse().unwrap();
+                first.send(()).unwrap_or_default();
             }
         }
         acknowledged
     });
+    if is_under_load {
+        has_committed.recv().unwrap();
+    }
     std::thread::sleep(delay);
     assert_eq!(child.try_wait().unwrap(), None, "the child writes until it is killed");
     child.kill().unwrap();
@@ -281,9 +287,9 @@ fn two_hundred_kills_under_load_lose_nothing_acknowledged() {
     let mut round = 0;
     while round < kills || clock.now_ns() - start < seconds * 1_000_000_000 {
         // Some are killed while they open, most under load.
-        let delay =
-            Duration::from_micros(if random.chance(15) { random.below(15_000) } else { 15_000 + random.below(60_000) });
-        let acknowledged = run_and_kill(&directory, delay);
+        let is_under_load = !random.chance(15);
+        let delay = Duration::from_micros(random.below(if is_under_load { 60_000 } else { 15_000 }));
+        let acknowledged = run_and_kill(&directory, is_under_load, delay);
         let store = directory.open_with(options());
         let before = std::mem::replace(&mut found, check(&*store.read().unwrap()));
         drop(store);

@@ -77,7 +77,8 @@ pub(crate) fn check(view: &dyn ReadView) -> u64 {
     let nodes_of = |label: &str| {
         let label = schema.label(label).unwrap();
         let (mut batch, mut rows) = (NodeBatch::default(), Vec::new());
-        let mut cursor = view.scan(&NodeScan { labels: vec![label], keys: keys.clone(), range: None }).unwrap();
+        let mut cursor =
+            view.scan(&NodeScan { labels: vec![label], keys: keys.clone(), ..NodeScan::default() }).unwrap();
         while cursor.next(&mut batch).unwrap() {
             for (row, &node) in batch.nodes.iter().enumerate() {
                 rows.push((node, batch.properties.iter().map(|column| column.value(row)).collect::<Vec<_>>()));

@@ -75,7 +75,7 @@ fn read(view: &dyn ReadView) -> Found {
     let schema = view.schema();
     let key = |name| schema.property_key(name).unwrap();
     let (mut uids, mut nodes) = (BTreeMap::new(), BTreeMap::new());
-    let scan = NodeScan { labels: vec![], keys: vec![key("uid"), key("name")], range: None };
+    let scan = NodeScan { keys: vec![key("uid"), key("name")], ..NodeScan::default() };
     let (mut cursor, mut batch) = (view.scan(&scan).unwrap(), NodeBatch::default());
     let int = |value: Value| if let Value::Int(int) = value { Some(int) } else { None };
     while cursor.next(&mut batch).unwrap() {

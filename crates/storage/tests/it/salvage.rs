@@ -40,7 +40,7 @@ impl Content {
         let schema = view.schema();
         let keys: Vec<PropertyKeyId> = (0..schema.property_keys.len() as u32).map(PropertyKeyId).collect();
         let uid = schema.property_key("uid");
-        let scan = NodeScan { labels: vec![], keys: keys.clone(), range: None };
+        let scan = NodeScan { keys: keys.clone(), ..NodeScan::default() };
         let (mut cursor, mut batch) = (view.scan(&scan).unwrap(), NodeBatch::default());
         let mut numbers: BTreeMap<NodeId, i64> = BTreeMap::new();
         while cursor.next(&mut batch).unwrap() {

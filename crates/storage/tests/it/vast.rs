@@ -272,7 +272,10 @@ pub(crate) fn questions(seed: u64) -> Vec<Question> {
         all.push((
             format!("nodes of {name}"),
             Box::new(move |view| {
-                scan(view, NodeScan { labels: vec![view.schema().label(name).unwrap()], keys: vec![], range: None })
+                scan(
+                    view,
+                    NodeScan { labels: vec![view.schema().label(name).unwrap()], keys: vec![], ..NodeScan::default() },
+                )
             }),
         ));
         all.push((
@@ -288,7 +291,7 @@ pub(crate) fn questions(seed: u64) -> Vec<Question> {
             format!("all {name}"),
             Box::new(move |view| {
                 let key = view.schema().property_key(name).unwrap();
-                scan(view, NodeScan { labels: vec![], keys: vec![key], range: None })
+                scan(view, NodeScan { keys: vec![key], ..NodeScan::default() })
             }),
         ));
         all.push((

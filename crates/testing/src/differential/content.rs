@@ -157,7 +157,7 @@ fn all_keys(view: &dyn ReadView) -> Vec<PropertyKeyId> {
 /// Each node with its labels and properties, the properties read three ways.
 fn node_names(view: &dyn ReadView) -> BTreeMap<NodeId, String> {
     let keys = all_keys(view);
-    let scan = NodeScan { labels: Vec::new(), keys: keys.clone(), range: None };
+    let scan = NodeScan { keys: keys.clone(), ..NodeScan::default() };
     let mut names = BTreeMap::new();
     let mut cursor = view.scan(&scan).expect("scanning all nodes");
     let mut batch = NodeBatch::default();

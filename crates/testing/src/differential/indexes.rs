@@ -19,7 +19,7 @@ type Row = (u32, Vec<u64>, Vec<Value>);
 /// # Panics
 /// If it does not.
 pub(super) fn check_indexes(view: &dyn ReadView) {
-    for index in &view.schema().indexes {
+    for index in view.schema().indexes.iter().chain(&view.schema().searchable) {
         let all = IndexScan {
             index: index.clone(),
             equal: Vec::new(),

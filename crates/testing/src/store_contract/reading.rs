@@ -109,7 +109,7 @@ fn scans_by_range(subject: &mut Subject<'_>) {
     let mut found = Vec::new();
     for ends in cuts.windows(2) {
         let range = ends[0]..ends[1].max(ends[0]);
-        let scan = NodeScan { labels: labels.clone(), keys: Vec::new(), range: Some(range.clone()) };
+        let scan = NodeScan { labels: labels.clone(), range: Some(range.clone()), ..NodeScan::default() };
         let nodes = scan_nodes(&*view, &scan);
         assert!(nodes.iter().all(|node| range.contains(&node.0)), "nodes of a range lie in it");
         found.extend(nodes);

@@ -84,7 +84,7 @@ fn pairs(a: &model::schema::Names, b: &model::schema::Names) -> Vec<(u32, u32)> 
 /// The nodes of a view that carry labels, each with its value of a property.
 fn scan(view: &dyn ReadView, labels: Vec<LabelId>, keys: Vec<PropertyKeyId>) -> Vec<(NodeId, Vec<Value>)> {
     let mut nodes = Vec::new();
-    let scan = NodeScan { labels, keys, range: None };
+    let scan = NodeScan { labels, keys, ..NodeScan::default() };
     let mut cursor = view.scan(&scan).expect("nodes can be scanned");
     let mut batch = NodeBatch::default();
     while cursor.next(&mut batch).expect("nodes can be scanned") {

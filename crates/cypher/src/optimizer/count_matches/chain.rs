@@ -54,7 +54,7 @@ impl Chain {
     /// The slot and labels of the scan that all starts from, if it is one.
     pub(super) fn scanned(&self) -> Option<(SlotId, &[Arc<str>])> {
         match &self.bottom.kind {
-            OperatorKind::NodeScan { input, slot, labels } if matches!(input.kind, OperatorKind::Unit) => {
+            OperatorKind::NodeScan { input, slot, labels, .. } if matches!(input.kind, OperatorKind::Unit) => {
                 Some((*slot, labels))
             }
             _ => None,
@@ -88,7 +88,8 @@ impl Chain {
             OperatorKind::NodeScan { input, .. } => input.clone(),
             _ => Box::new(self.bottom.clone()),
         };
-        Operator { id: OperatorId(0), estimated_rows: rows, kind: OperatorKind::NodeScan { input, slot, labels } }
+        let kind = OperatorKind::NodeScan { input, slot, labels, choice: None };
+        Operator { id: OperatorId(0), estimated_rows: rows, kind }
     }
 }
 

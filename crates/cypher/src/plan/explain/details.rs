@@ -10,8 +10,8 @@ use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
     Aggregate, Batches, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, ForEachResult, IndexRange,
-    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, OnError, Operator, OperatorKind, Retry, RuleKind, SetItem,
-    SlotId, SlotInfo, SortKey,
+    IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, NodeChoice, NodesFirst, OnError, Operator, OperatorKind,
+    Retry, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -117,7 +117,7 @@ impl Details<'_> {
             Kind::Optional { slots, .. } | Kind::Union { slots, .. } | Kind::Import { slots, .. } => self.slots(slots),
             Kind::ForEach { slots, result, batches, .. } => self.for_each(slots, *result, batches.as_ref()),
             Kind::NodeUnionScan { slot, labels, any, .. } => self.union_scan(*slot, labels, any),
-            Kind::NodeScan { slot, labels, .. } => format!("{}{}", self.names.of(*slot), label_list(labels)),
+            Kind::NodeScan { slot, labels, choice, .. } => self.node_scan(*slot, labels, choice.as_deref()),
             Kind::NodeLookup { slot, label, key, value, .. } => {
                 format!("{}:{}({}) {}", self.names.of(*slot), quoted(label), quoted(key), self.lookup(value))
             }
@@ -358,6 +358,26 @@ impl Details<'_> {
         let call = format!("{}({distinct}{arguments})", aggregate.function);
         let name = self.names.of(aggregate.slot);
         if format!("`{call}`") == name { call } else { format!("{call} AS {name}") }
+    }
+
+    fn node_scan(&self, slot: SlotId, labels: &[Arc<str>], choice: Option<&NodeChoice>) -> String {
+        let mut text = format!("{}{}", self.names.of(slot), label_list(labels));
+        let Some(choice) = choice else { return text };
+        let conditions: Vec<String> = choice.conditions.iter().map(|condition| self.expression(condition)).collect();
+        text.push_str(" pushed:");
+        if !conditions.is_empty() {
+            text.push_str(&format!(" {}", conditions.join(" AND ")));
+        }
+        if let Some(NodesFirst { keys, descending, limit }) = &choice.first {
+            let down = if *descending { " DESC" } else { "" };
+            let node = self.names.of(slot);
+            let keys: Vec<String> = keys.iter().map(|key| format!("{node}.{}{down}", quoted(key))).collect();
+            if !keys.is_empty() {
+                text.push_str(&format!(" ORDER BY {}", keys.join(", ")));
+            }
+            text.push_str(&format!(" LIMIT {}", self.expression(limit)));
+        }
+        text
     }
 
     fn sort_keys(&self, keys: &[SortKey]) -> String {

@@ -100,7 +100,7 @@ impl Copying<'_> {
                 continue;
             }
             let expand = Expand { types: Some(types), ..expand.clone() };
-            let scan = NodeScan { labels: vec![label], keys: Vec::new(), range: None };
+            let scan = NodeScan { labels: vec![label], ..NodeScan::default() };
             let (mut cursor, mut batch) = (native.scan(&scan)?, NodeBatch::default());
             while cursor.next(&mut batch)? {
                 let from: Ids = batch.nodes.iter().map(|&node| (node, node)).collect();

@@ -126,8 +126,11 @@ impl<I: Inner> Shifted<I> {
 
     fn ghost_of(&self, id: &Value) -> Option<NodeId> {
         let schema = self.inner.view().schema();
-        let scan =
-            NodeScan { labels: vec![schema.label(GHOST)?], keys: vec![schema.property_key(END.1)?], range: None };
+        let scan = NodeScan {
+            labels: vec![schema.label(GHOST)?],
+            keys: vec![schema.property_key(END.1)?],
+            ..NodeScan::default()
+        };
         let (mut batch, mut cursor) =
             (NodeBatch::default(), self.inner.view().scan(&scan).expect("a store of a test can be read and written"));
         while cursor.next(&mut batch).expect("a store of a test can be read and written") {

@@ -416,7 +416,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         let view = self.runtime.view();
         let mut nodes = Vec::new();
         if let Some(labels) = label_ids(view.view(), &node.labels) {
-            let scan = NodeScan { labels, keys: Vec::new(), range: Some(ids) };
+            let scan = NodeScan { labels, range: Some(ids), ..NodeScan::default() };
             let mut cursor = view.view().scan(&scan)?;
             let mut batch = NodeBatch::default();
             while cursor.next(&mut batch)? {

@@ -17,7 +17,9 @@ pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, 
     let kind = if is_read(oid) { kind_of(oid, modifier) } else { Some(model::PropertyKind::String) };
     let is_decimal = oid == oid::NUMERIC && kind == Some(model::PropertyKind::Float);
     let is_rounded = is_decimal && digits::are_rounded(digits_of(modifier));
+    // To the server blanks at the end of a string of fixed length count for nothing.
     let compares = !is_rounded
+        && oid != oid::BPCHAR
         && !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR)
         && is_read(oid);
     ColumnFacts {

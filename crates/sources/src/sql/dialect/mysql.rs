@@ -95,6 +95,30 @@ impl Dialect for MySql {
         format!("({column} LIKE {pattern} ESCAPE '!' AND {start} = {exact})")
     }
 
+    fn ends_with(&self, draft: &mut Draft<'_>, column: &str, end: &str) -> String {
+        let end = bytes_of(&draft.value(Value::string(end), ""));
+        format!("RIGHT({}, OCTET_LENGTH({end})) = {end}", bytes_of(column))
+    }
+
+    fn contains(&self, draft: &mut Draft<'_>, column: &str, part: &str) -> String {
+        let part = bytes_of(&draft.value(Value::string(part), ""));
+        format!("LOCATE({part}, {}) > 0", bytes_of(column))
+    }
+
+    /// Days that are none are shown as strings.
+    fn is_of_kind(&self, column: &str, kind: Option<PropertyKind>) -> Option<String> {
+        is_date(kind).then(|| format!("MONTH({column}) > 0 AND DAYOFMONTH({column}) > 0"))
+    }
+
+    /// `IS NULL` holds of the day that is none, too, if the column is never null.
+    fn is_null(&self, column: &str) -> String {
+        format!("{column} <=> NULL")
+    }
+
+    fn rank_of_kind(&self, column: &str, kind: Option<PropertyKind>) -> Option<String> {
+        is_date(kind).then(|| format!("(MONTH({column}) = 0 OR DAYOFMONTH({column}) = 0)"))
+    }
+
     fn by_bytes(&self, column: &str) -> String {
         bytes_of(column)
     }
@@ -127,6 +151,10 @@ fn number_type(value: &Value, sql_type: &str) -> Option<String> {
 /// A string as bytes of UTF-8, which compare as Cypher's strings do.
 fn bytes_of(expression: &str) -> String {
     format!("CAST(CONVERT({expression} USING utf8mb4) AS BINARY)")
+}
+
+fn is_date(kind: Option<PropertyKind>) -> bool {
+    matches!(kind, Some(PropertyKind::Date | PropertyKind::LocalDateTime))
 }
 
 /// True if values are strings that are compared with strings.

@@ -79,9 +79,6 @@ impl Dialect for Postgres {
     }
 
     fn starts_with(&self, draft: &mut Draft<'_>, column: &str, facts: &ColumnFacts, prefix: &str) -> String {
-        if prefix.contains('\0') {
-            return "1 = 0".to_owned();
-        }
         if facts.is_binary
             && let Some(after) = after_all_with(prefix)
         {
@@ -92,6 +89,17 @@ impl Dialect for Postgres {
         }
         let pattern = Value::string(&quote::prefix_pattern(prefix));
         format!("{column}::text LIKE {} ESCAPE '!'", draft.value(pattern, "text"))
+    }
+
+    fn ends_with(&self, draft: &mut Draft<'_>, column: &str, end: &str) -> String {
+        let end = draft.value(Value::string(end), "text");
+        let text = format!("{column}::text COLLATE \"C\"");
+        format!("right({text}, length({end})) = {end}")
+    }
+
+    fn contains(&self, draft: &mut Draft<'_>, column: &str, part: &str) -> String {
+        let part = draft.value(Value::string(part), "text");
+        format!("strpos({column}::text COLLATE \"C\", {part}) > 0")
     }
 
     fn by_bytes(&self, column: &str) -> String {

@@ -58,6 +58,20 @@ impl Dialect for Sqlite {
         format!("(typeof({column}) = 'text' AND substr({column}, 1, length({text})) = {text})")
     }
 
+    /// As bytes, of which zero is one as any other. From the place 0 on, a part of them is all.
+    fn ends_with(&self, draft: &mut Draft<'_>, column: &str, end: &str) -> String {
+        if end.is_empty() {
+            return format!("typeof({column}) = 'text'");
+        }
+        let bytes = format!("CAST({} AS BLOB)", draft.value(Value::string(end), ""));
+        format!("(typeof({column}) = 'text' AND substr(CAST({column} AS BLOB), -length({bytes})) = {bytes})")
+    }
+
+    fn contains(&self, draft: &mut Draft<'_>, column: &str, part: &str) -> String {
+        let text = draft.value(Value::string(part), "");
+        format!("(typeof({column}) = 'text' AND instr({column}, {text}) > 0)")
+    }
+
     /// Columns have no types: values of all kinds may lie in them.
     fn is_of_kind(&self, column: &str, kind: Option<PropertyKind>) -> Option<String> {
         match kind? {
@@ -65,6 +79,10 @@ impl Dialect for Sqlite {
             PropertyKind::String => Some(format!("typeof({column}) = 'text'")),
             _ => None,
         }
+    }
+
+    fn rank_of_kind(&self, column: &str, _kind: Option<PropertyKind>) -> Option<String> {
+        Some(format!("CASE typeof({column}) WHEN 'text' THEN 0 WHEN 'blob' THEN 2 ELSE 1 END"))
     }
 
     fn by_bytes(&self, column: &str) -> String {

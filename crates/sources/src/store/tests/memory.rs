@@ -7,8 +7,8 @@ use std::sync::{Arc, Barrier, Mutex};
 use model::{Column, ColumnBuilder, Direction, KeyOrder, Map, Result, Value};
 
 use crate::connector::{
-    Abilities, Change, Condition, Connector, EdgeKeys, Facts, OnCourse, Question, Reading, RowsSink, StreamId, Test,
-    Which, Writing,
+    Abilities, Change, Condition, Connector, EdgeKeys, Facts, OnCourse, Question, Reading, RowsSink, StreamId, Which,
+    Writing,
 };
 use crate::definition::{EndNode, GraphDefinition};
 
@@ -128,16 +128,7 @@ fn columns(rows: &[Vec<Value>], width: usize) -> Vec<Column> {
 }
 
 fn holds(condition: &Condition, properties: &[Value]) -> bool {
-    let value = &properties[condition.property];
-    match &condition.test {
-        Test::OneOf(values) => values.iter().any(|other| value.equals(other) == Some(true)),
-        Test::Between(lower, upper) => {
-            let range = model::KeyRange::Between(lower.clone(), upper.clone());
-            !value.is_null() && range.holds(value)
-        }
-        Test::StartsWith(prefix) => matches!(value, Value::String(text) if text.starts_with(&**prefix)),
-        Test::Present => !value.is_null(),
-    }
+    condition.holds(&|&property| properties[property].clone())
 }
 
 impl MemoryReading {

@@ -101,7 +101,7 @@ fn scan(view: &dyn ReadView, label: &str, keys: &[&str]) -> Result<Vec<(NodeId, 
     let scan = NodeScan {
         labels: vec![label_of(view, label)],
         keys: keys.iter().map(|key| key_of(view, key)).collect(),
-        range: None,
+        ..NodeScan::default()
     };
     let (mut cursor, mut batch, mut found) = (view.scan(&scan)?, NodeBatch::default(), Vec::new());
     while cursor.next(&mut batch)? {

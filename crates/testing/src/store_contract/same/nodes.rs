@@ -111,7 +111,8 @@ impl Pair<'_> {
 
     /// Every index of ours over nodes: all of it, values, ranges and beginnings of texts.
     pub(super) fn check_indexes(&mut self) {
-        for index in self.view.schema().indexes.clone() {
+        let schema = self.view.schema();
+        for index in schema.indexes.iter().chain(&schema.searchable).cloned().collect::<Vec<_>>() {
             let (Subject::Label(label), [key]) = (index.subject, &index.keys[..]) else { continue };
             let mut values = self.values_of(label, *key);
             values.push(Value::Int(3));
