@@ -65,7 +65,7 @@ list_jobs() {
     binaries=$("${tests[@]}" --no-run --quiet --message-format=json |
         sed -n 's/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1\t\2/p')
     [ -n "$binaries" ] || { echo "test: cargo names no binary of tests" >&2; return 1; }
-    local long='/(storage|database|analytics)\t.*/(it|algorithms)-'
+    local long=$'/(storage|database|analytics)\t.*/(it|algorithms)-'
     grep -E "$long" <<<"$binaries" | sort -r
     printf '%s\tenv\tPROFILE=dev\tscripts/python.sh\n' "$PWD"
     # With the binary that the tests of the command are run with.

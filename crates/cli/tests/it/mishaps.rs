@@ -105,6 +105,7 @@ fn ctrl_c_ends_a_query_with_130() {
 /// The log is repeated when the store is opened, with the indexes over it. Ctrl-C ends that at any moment, and the store opens
 /// afterwards.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time from a real signal to the end of a real process is measured")]
 fn ctrl_c_while_a_store_is_opened() {
     const STATEMENTS: u32 = 8;
     const NODES: u32 = 25_000;

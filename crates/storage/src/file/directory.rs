@@ -36,7 +36,7 @@ pub(crate) fn create_directory(path: &Path, disk: &dyn Disk) -> Result<()> {
 /// The error of a directory that cannot be made. A name that is taken, though nothing is there, is that of a symbolic link.
 fn not_created(path: &Path, disk: &dyn Disk, error: io::Error) -> Error {
     if error.kind() != io::ErrorKind::AlreadyExists || disk.exists(path) {
-        return StorageError::io("create", path, error).into();
+        return StorageError::io("create", path, error);
     }
     let reason = "a symbolic link in this path leads to nothing".to_owned();
     Error::from(StorageError::NotAStore { path: path.to_owned(), reason })
