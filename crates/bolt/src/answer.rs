@@ -55,7 +55,7 @@ pub fn success(out: &mut Vec<u8>, fields: impl FnOnce(&mut Encoder<'_>)) {
     });
 }
 
-/// Appends `RECORD` of so many values; `values` writes them.
+/// Appends the head of a `RECORD` with this number of values; `values` writes them.
 pub fn record(out: &mut Vec<u8>, columns: usize, values: impl FnOnce(&mut Encoder<'_>)) {
     chunks::append(out, |out| {
         let mut encoder = Encoder::new(out);

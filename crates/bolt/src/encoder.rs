@@ -67,17 +67,17 @@ impl<'o> Encoder<'o> {
         self.0.extend_from_slice(bytes);
     }
 
-    /// A list of so many values, which follow.
+    /// The head of a list with this number of values, which follow.
     pub fn list(&mut self, length: usize) {
         self.length(&LIST, length);
     }
 
-    /// A map of so many pairs of text and value, which follow.
+    /// The head of a map with this number of pairs of text and value, which follow.
     pub fn map(&mut self, length: usize) {
         self.length(&MAP, length);
     }
 
-    /// A structure of so many fields, at most 15, which follow.
+    /// The head of a structure with this number of fields, at most 15, which follow.
     pub fn structure(&mut self, tag: u8, fields: u8) {
         assert!(fields < 16, "a structure has at most 15 fields");
         self.0.extend_from_slice(&[0xB0 | fields, tag]);

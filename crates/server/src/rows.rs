@@ -79,7 +79,7 @@ impl Buffer {
         spilled.push(record)
     }
 
-    /// True if there is memory for so many bytes more.
+    /// True if there is memory for this number of bytes more.
     fn covers(&mut self, more: usize) -> bool {
         if self.taken > 0 && self.taken * 2 >= self.memory.len() {
             self.memory.drain(..self.taken);

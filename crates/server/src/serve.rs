@@ -237,7 +237,7 @@ impl Front {
         }
     }
 
-    /// Closes the connection that has waited longest without logging in: whoever means to does so at once.
+    /// Closes the connection that has waited longest without logging in; a client that means to log in does so at once.
     fn evict(&mut self) {
         let oldest = self.waiting.iter().enumerate().filter(|(_, connection)| connection.is_stranger());
         if let Some((place, _)) = oldest.min_by_key(|(_, connection)| connection.number()) {

@@ -149,8 +149,8 @@ fn a_shortest_way_round() {
     );
 }
 
-/// 30 nodes `N` with edges to all others, from one of which a chain of three leads to the node `Z`: so many paths that no
-/// test walks them all.
+/// 30 nodes `N` with edges to all others, from one of which a chain of three leads to the node `Z`: too many paths for
+/// a test to walk them all.
 const DENSE: &str = "UNWIND range(0, 29) AS i CREATE (:N {id: i});\n\
     MATCH (a:N), (b:N) WHERE a.id <> b.id CREATE (a)-[:E]->(b);\n\
     MATCH (a:N {id: 5}) CREATE (a)-[:E]->(:Y)-[:E]->(:Y)-[:E]->(:Z);\n";

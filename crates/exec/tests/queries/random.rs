@@ -134,6 +134,22 @@ fn bounded_cases(edges: &Edges, way: Way) -> Vec<(String, Vec<String>)> {
     cases
 }
 
+/// Asks the cases of each way of a graph, in all variants of stores and settings.
+fn check(edges: &Edges, cases: fn(&Edges, Way) -> Vec<(String, Vec<String>)>, round: &str) {
+    let script = create(edges);
+    for (number, (store, settings)) in variants().into_iter().enumerate() {
+        answer(&store, &script, &Map::default(), settings).expect("the graph can be made");
+        for (query, mut expected) in [Way::Out, Way::In, Way::Both].into_iter().flat_map(|way| cases(edges, way)) {
+            let place = format!("{round}, variant {number}: {edges:?}: {query}");
+            let (mut rows, _) =
+                answer(&store, &query, &Map::default(), settings).unwrap_or_else(|error| panic!("{place}: {error:?}"));
+            rows.sort();
+            expected.sort();
+            assert_eq!(rows, expected, "{place}");
+        }
+    }
+}
+
 #[test]
 fn paths_of_any_bounds_equal_plain_enumeration() {
     let seed = seed_or(20_261_123);
@@ -142,20 +158,7 @@ fn paths_of_any_bounds_equal_plain_enumeration() {
     for round in 0..rounds {
         let mut edges = random_edges(&mut random);
         edges.truncate(7);
-        let script = create(&edges);
-        for (number, (store, settings)) in variants().into_iter().enumerate() {
-            answer(&store, &script, &Map::default(), settings).expect("the graph can be made");
-            for way in [Way::Out, Way::In, Way::Both] {
-                for (query, mut expected) in bounded_cases(&edges, way) {
-                    let place = format!("seed {seed}, round {round}, variant {number}: {edges:?}: {query}");
-                    let (mut rows, _) = answer(&store, &query, &Map::default(), settings)
-                        .unwrap_or_else(|error| panic!("{place}: {error:?}"));
-                    rows.sort();
-                    expected.sort();
-                    assert_eq!(rows, expected, "{place}");
-                }
-            }
-        }
+        check(&edges, bounded_cases, &format!("seed {seed}, round {round}"));
     }
 }
 
@@ -222,20 +225,7 @@ fn patterns_equal_plain_enumeration() {
     let mut random = SeededRandom::new(seed);
     for round in 0..12 {
         let edges = random_edges(&mut random);
-        let script = create(&edges);
-        for (number, (store, settings)) in variants().into_iter().enumerate() {
-            answer(&store, &script, &Map::default(), settings).expect("the graph can be made");
-            for way in [Way::Out, Way::In, Way::Both] {
-                for (query, mut expected) in cases(&edges, way) {
-                    let place = format!("seed {seed}, round {round}, variant {number}: {edges:?}: {query}");
-                    let (mut rows, _) = answer(&store, &query, &Map::default(), settings)
-                        .unwrap_or_else(|error| panic!("{place}: {error:?}"));
-                    rows.sort();
-                    expected.sort();
-                    assert_eq!(rows, expected, "{place}");
-                }
-            }
-        }
+        check(&edges, cases, &format!("seed {seed}, round {round}"));
     }
 }
 

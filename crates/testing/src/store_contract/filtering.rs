@@ -1,4 +1,4 @@
-//! Promises of scans with conditions: they find what a scan finds for which the conditions hold, whoever tests them.
+//! Promises of scans with conditions: they find what a scan finds for which the conditions hold, tested by the store or by the executor.
 
 use std::ops::Bound;
 
