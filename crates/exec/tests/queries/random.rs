@@ -7,6 +7,9 @@ use testing::random::{SeededRandom, seed_or};
 /// Edges as source and target; the place of an edge is its property `w`.
 type Edges = Vec<(u64, u64)>;
 
+/// Queries, and the rows that plain enumeration gives for each.
+type Cases = Vec<(String, Vec<String>)>;
+
 const NODES: u64 = 5;
 
 fn random_edges(random: &mut SeededRandom) -> Edges {
@@ -87,7 +90,7 @@ const BOUNDS: &[(&str, usize, usize)] = &[
 ];
 
 /// Queries about the ends of paths of all bounds, with what plain enumeration gives for them.
-fn bounded_cases(edges: &Edges, way: Way) -> Vec<(String, Vec<String>)> {
+fn bounded_cases(edges: &Edges, way: Way) -> Cases {
     let all: Vec<_> =
         (0..NODES).flat_map(|from| trails(edges, way, from, 8).into_iter().map(move |it| (from, it))).collect();
     let mut cases = Vec::new();
@@ -135,7 +138,7 @@ fn bounded_cases(edges: &Edges, way: Way) -> Vec<(String, Vec<String>)> {
 }
 
 /// Asks the cases of each way of a graph, in all variants of stores and settings.
-fn check(edges: &Edges, cases: fn(&Edges, Way) -> Vec<(String, Vec<String>)>, round: &str) {
+fn check(edges: &Edges, cases: fn(&Edges, Way) -> Cases, round: &str) {
     let script = create(edges);
     for (number, (store, settings)) in variants().into_iter().enumerate() {
         answer(&store, &script, &Map::default(), settings).expect("the graph can be made");
@@ -163,7 +166,7 @@ fn paths_of_any_bounds_equal_plain_enumeration() {
 }
 
 /// Queries with what plain enumeration gives for them.
-fn cases(edges: &Edges, way: Way) -> Vec<(String, Vec<String>)> {
+fn cases(edges: &Edges, way: Way) -> Cases {
     let mut cases = Vec::new();
     let (mut walks, mut long, mut pairs, mut ends, mut shortest) = (vec![], vec![], vec![], vec![], vec![]);
     let mut back = vec![];
