@@ -1,7 +1,7 @@
 //! `VariableExpand`: for each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
 //!
 //! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`spilled`]).
-//! Where the end is bound too, they grow from both sides ([`both_ends`]). Where only the distinct ends matter, nodes are
+//! Paths between two bound nodes grow from both sides ([`both_ends`]). If only the distinct ends matter, nodes are
 //! visited once instead ([`reach`]), or once for each length below the least ([`far`]).
 
 mod both_ends;

@@ -62,9 +62,7 @@ impl<'a> Moves<'a> {
         }
         Ok(found)
     }
-}
 
-impl Moves<'_> {
     /// Forgets what was found, if it is much.
     fn forget(&mut self) {
         if self.found.len() + self.grouped > FOUND_MAX {
@@ -205,10 +203,9 @@ impl<'a> Carried<'a> {
 
     fn write(&mut self, slot: usize) -> Result<()> {
         self.context.interrupt.check()?;
-        let (Some(content), Some(partition)) = (self.contents.remove(&slot), self.to.partition_in(slot)) else {
-            return Ok(());
-        };
+        let Some(content) = self.contents.remove(&slot) else { return Ok(()) };
         self.bytes -= content.bytes();
+        let Some(partition) = self.to.partition_in(slot) else { return Ok(()) };
         self.written.push((partition.entry().topology.number, content.write(self.context, partition)?));
         Ok(())
     }

@@ -165,7 +165,12 @@ fn end_of_stretch(overlays: &[(&PatchSection, &Overlay)], start: u64) -> Result<
     for (section, overlay) in overlays {
         let first = overlay.positions.indices(&section.file, &(start..u64::MAX))?.start;
         if first + STRETCH_VALUES < overlay.positions.count() {
-            end = end.min(overlay.positions.at(&section.file, first + STRETCH_VALUES)?);
+            let next = overlay.positions.at(&section.file, first + STRETCH_VALUES)?;
+            // Damage under a right checksum must not send the reader back.
+            if next <= start {
+                return Err(overlay.positions.disorder(&section.file));
+            }
+            end = end.min(next);
         }
     }
     Ok(end)

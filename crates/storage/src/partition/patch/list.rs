@@ -167,8 +167,9 @@ impl SortedList {
         if is_sound { Ok(indices) } else { Err(self.disorder(file)) }
     }
 
+    /// The error of a list that does not ascend.
     #[cold]
-    fn disorder(&self, file: &StoreFile) -> model::Error {
+    pub fn disorder(&self, file: &StoreFile) -> model::Error {
         file.damage(self.start, "a list of positions is not in order")
     }
 
