@@ -80,7 +80,7 @@ impl SpillSpace {
 
 fn spill_failure(directory: &std::path::Path, verb: &str, cause: &std::io::Error) -> Error {
     let place = directory.display();
-    if cause.kind() == std::io::ErrorKind::StorageFull {
+    if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         return error!(DiskFull, "a query spills to a temporary file in {place}, and the disk is full").with_remedy(
             "free space there, raise the memory limit of queries, or ask for less; the store is unharmed",
         );

@@ -1,6 +1,7 @@
 //! Rows that wait for their client, as they are sent: first in memory, then in a temporary file.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use database::Database;
@@ -171,6 +172,10 @@ impl Spilled {
 }
 
 fn failed(cause: &std::io::Error) -> model::Error {
+    if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+        return error!(DiskFull, "rows that wait for the client go to a temporary file, and the disk is full")
+            .with_remedy("free space there, fetch the rows faster, or ask for less; the store is unharmed");
+    }
     error!(Io, "rows that wait for the client cannot be kept on the disk: {cause}")
 }
 
@@ -204,7 +209,20 @@ impl Stream {
 mod tests {
     use database::{Config, Database};
 
-    use super::Buffer;
+    use model::ErrorCode;
+
+    use super::{Buffer, failed};
+
+    #[test]
+    fn rows_that_find_no_room_say_that_the_disk_is_full() {
+        use std::io::ErrorKind;
+        let outcomes = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::BrokenPipe].map(|kind| {
+            let error = failed(&kind.into());
+            assert!(!error.remedy().is_empty(), "{error:?}");
+            error.code()
+        });
+        assert_eq!(outcomes, [ErrorCode::DiskFull, ErrorCode::DiskFull, ErrorCode::Io]);
+    }
 
     #[test]
     fn rows_come_back_in_order_from_memory_and_the_disk() {

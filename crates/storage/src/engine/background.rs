@@ -12,12 +12,16 @@ use model::interrupt::check_this_thread;
 use model::{Consumer, Error, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use super::merges::Extent;
+use super::room::only_deletes;
 use super::turn::PATIENCE;
 use super::{Durability, Engine, Maintenance, OpenMode, OpenOptions, lock};
 
 /// Multiple of its limit to which the memtable may grow while a flush runs, if that is within its share of the memory
 /// limit; then writers wait.
 pub(super) const STALL_FACTOR: usize = 4;
+
+/// Share of the memory limit, as a divisor, by which transactions that only delete may exceed that while the disk is full.
+const DELETING_SHARE: usize = 8;
 
 /// Bytes of the memtable beyond which nothing may be added before it is in files.
 pub(super) fn memtable_bytes_most(options: &OpenOptions, memory: &MemoryBudget) -> usize {
@@ -142,19 +146,14 @@ impl Engine {
 
     /// Waits until a wish is there, or a pause is over, and takes it; false once the store is closed.
     fn wait_for_work(&self, pause: Option<Duration>, wish: impl Fn(&mut State) -> &mut bool) -> bool {
-        let mut state = lock(&self.background.state);
-        while !state.is_closing && !std::mem::take(wish(&mut state)) {
-            let changed = &self.background.changed;
-            let Some(pause) = pause else {
-                state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let (waited, timeout) = changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner);
-            state = waited;
-            if timeout.timed_out() {
-                break;
+        let (state, changed) = (lock(&self.background.state), &self.background.changed);
+        let has_nothing_to_do = |state: &mut State| !state.is_closing && !std::mem::take(wish(state));
+        let state = match pause {
+            None => changed.wait_while(state, has_nothing_to_do).unwrap_or_else(PoisonError::into_inner),
+            Some(pause) => {
+                changed.wait_timeout_while(state, pause, has_nothing_to_do).unwrap_or_else(PoisonError::into_inner).0
             }
-        }
+        };
         !state.is_closing
     }
 
@@ -237,17 +236,36 @@ impl Engine {
         }
     }
 
+    /// Waits until files have taken enough over for a transaction to commit that wrote such a record. Where a full disk keeps
+    /// them from that, one that only deletes commits all the same, as far as memory allows: it is what makes room.
+    pub(super) fn wait_to_commit(&self, record: &[u8]) -> Result<()> {
+        let waited = self.wait_for_room().and_then(|()| self.wait_for_merges());
+        let Err(error) = waited else { return Ok(()) };
+        let most = memtable_bytes_most(&self.options, &self.memory) + self.memory.limit() / DELETING_SHARE;
+        let is_let_in = error.code() == ErrorCode::DiskFull
+            && self.memtable_bytes.load(Ordering::Relaxed) <= most
+            && only_deletes(record)?;
+        if is_let_in { self.check_open() } else { Err(error) }
+    }
+
+    /// True if the last flush found the disk full.
+    pub(super) fn has_found_disk_full(&self) -> bool {
+        let state = lock(&self.background.state);
+        state.flushes.failure.as_ref().is_some_and(|failure| failure.code() == ErrorCode::DiskFull)
+    }
+
     /// Waits while the memtable is far beyond its limit and a flush is on its way.
-    pub(super) fn wait_for_room(&self) -> Result<()> {
+    fn wait_for_room(&self) -> Result<()> {
         let limit = memtable_bytes_most(&self.options, &self.memory);
         let is_crowded = || self.memtable_bytes.load(Ordering::Relaxed) > limit;
         if !is_crowded() || self.options.maintenance == Maintenance::Inline {
             return Ok(());
         }
+        // Counted before it is asked for: one that finds the disk full ends within microseconds.
+        let before = lock(&self.background.state).flushes.count;
         self.flush_if_full();
         let start = self.platform.clock.now_ns();
         let mut state = lock(&self.background.state);
-        let before = state.flushes.count;
         while is_crowded() && state.flushes.count == before && !state.is_closing && self.log.failure().is_none() {
             state = self.wait_to_be_told(state, start)?;
         }
@@ -260,16 +278,16 @@ impl Engine {
     }
 
     /// Waits while the partitions of level 0 are too many: reading them all would be slow.
-    pub(super) fn wait_for_merges(&self) -> Result<()> {
+    fn wait_for_merges(&self) -> Result<()> {
         let policy = &self.options.compaction;
         let is_crowded = || self.level0.load(Ordering::Relaxed) >= policy.level0_max;
         if !is_crowded() || self.options.maintenance == Maintenance::Inline {
             return Ok(());
         }
+        let before = lock(&self.background.state).merges.count;
         self.ask_for(Work::Compaction);
         let start = self.platform.clock.now_ns();
         let mut state = lock(&self.background.state);
-        let before = state.merges.count;
         let has_failed = |state: &State| state.merges.count != before && state.merges.failure.is_some();
         while is_crowded() && !has_failed(&state) && !state.is_closing && self.log.failure().is_none() {
             state = self.wait_to_be_told(state, start)?;

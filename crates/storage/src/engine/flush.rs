@@ -4,15 +4,23 @@
 //! turn. What was committed meanwhile is repeated from its records on the new files, most of it without a turn, the last
 //! few records within one, which then makes the new files those that everybody begins with.
 //!
+//! On a full disk there is no room for a second log, nor any to lose: a flush then has the writers' turn from its beginning,
+//! and changes the log only once the files are there, which make the old one, and its room, superfluous. If it fails all is
+//! as before: the log goes on, with what is kept behind it for transactions that delete.
+//!
 //! A crash at any moment leaves a manifest and all logs from the one it names on: those that the files do not hold.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use model::platform::Disk;
 use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Reservation, Result};
 
 use super::background::Work;
 use super::room::LogRoom;
+use super::turn::TurnOfFlush;
 use super::{Engine, lock};
+use crate::bulk::Built;
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
 use crate::flush;
@@ -78,37 +86,97 @@ impl Engine {
             }
             head.snapshot.version.check_slots(usize::from(!memtable.edges.is_empty()))?;
         }
-        let snapshot = self.change_log(files)?;
+        let (snapshot, turn) = self.begin_flush(files)?;
+        let number = files.log + u64::from(turn.is_some());
         let (config, mut memory) = self.merge_memory();
         // A flush copies out of the memtable first, which stays as it is for readers.
         memory.need(memory.bytes() + snapshot.memtable.bytes);
-        let built = flush::build(&snapshot.version, &snapshot.memtable, files.log, &config, interrupt)?;
+        let built = flush::build(&snapshot.version, &snapshot.memtable, number, &config, interrupt)?;
         drop(memory);
         self.counters.flushed_bytes.add(built.edge_bytes());
         drop(snapshot);
+        let make_log = |_| self.new_log(number, |disk, path| Ok(LogRoom::of_empty(disk, path)));
+        let log = turn.as_ref().map(make_log).transpose()?;
         let mut current = lock(&self.current);
-        let before = current.clone();
-        let version = built.install(&current).inspect_err(|error| self.fail_if_replaced(&before, error))?;
+        let version = self.install_files(built, &current, log.is_some().then_some(number))?;
         self.make_current(&mut current, &version);
+        if let Some((writer, room)) = log {
+            files.log = number;
+            drop(self.log.replace(writer, room));
+        }
         // The files are the store's by now: what cannot be put on them cannot be gone on with.
         self.install(Snapshot::new(version)).inspect_err(|error| self.log.fail(error))?;
         drop(current);
         self.remove_logs_before(files.log);
+        if turn.is_some() {
+            self.log.take_kept_room();
+        }
         Ok(true)
     }
 
-    /// Goes on in a new log; gives the state that the logs before it lead to.
-    pub(super) fn change_log(&self, files: &mut Files) -> Result<Arc<Snapshot>> {
-        let (number, disk) = (files.log + 1, &*self.platform.disk);
+    /// Begins a flush: gives the state to write into files. That is what the logs before the current one lead to, or, where the
+    /// disk is full, all that was committed, with the turn to commit: then the log and its room stay until the files are there,
+    /// and a flush that fails has taken nothing.
+    fn begin_flush(&self, files: &mut Files) -> Result<(Arc<Snapshot>, Option<TurnOfFlush<'_>>)> {
+        let mut turn = if self.has_found_disk_full() { self.turn_of_flush() } else { None };
+        if turn.is_none() {
+            match self.change_log(files) {
+                Err(error) if error.code() == ErrorCode::DiskFull => {
+                    turn = Some(self.turn_of_flush().ok_or(error)?);
+                }
+                changed => return Ok((changed?, None)),
+            }
+        }
+        let head = lock(&self.head);
+        self.finish_commits(head.sequence)?;
+        self.log.sync()?;
+        Ok((head.snapshot.clone(), turn))
+    }
+
+    /// Makes built files the store's; if that fails, the new log that was made with them goes, unless they are.
+    fn install_files(&self, built: Built, current: &Arc<Version>, new_log: Option<u64>) -> Result<Arc<Version>> {
+        built.install(current).inspect_err(|error| {
+            self.fail_if_replaced(current, error);
+            if let Some(number) = new_log.filter(|_| current.is_current()) {
+                self.remove_new_log(number);
+            }
+        })
+    }
+
+    /// Makes the log of that number, which is empty, with room behind it. Leaves none if it fails.
+    fn new_log(
+        &self,
+        number: u64,
+        room: impl FnOnce(&Arc<dyn Disk>, &Path) -> Result<LogRoom>,
+    ) -> Result<(WalWriter, LogRoom)> {
+        let disk = &self.platform.disk;
         let path = self.path.join(FileKind::Wal.file_name(number));
         if disk.exists(&path) {
             disk.remove(&path).map_err(|error| StorageError::io("remove", &path, error))?;
         }
         let identity = lock(&self.head).snapshot.version.manifest().store_identity;
-        let writer = WalWriter::create(disk, &self.path, LogName::new(identity, number))?;
-        let room = LogRoom::of_new(&self.platform.disk, &path)?;
-        // Commits are acknowledged from the new log before any manifest names it.
-        disk.sync_directory(&self.path).map_err(|error| StorageError::io("sync", &self.path, error))?;
+        let make = || {
+            let writer = WalWriter::create(&**disk, &self.path, LogName::new(identity, number))?;
+            let room = room(disk, &path)?;
+            // Commits are acknowledged from the new log before any manifest names it.
+            disk.sync_directory(&self.path).map_err(|error| StorageError::io("sync", &self.path, error))?;
+            Ok((writer, room))
+        };
+        make().inspect_err(|_: &model::Error| self.remove_new_log(number))
+    }
+
+    /// Removes a log that nothing was written to. One that cannot be removed now is when the next is made, or at opening.
+    fn remove_new_log(&self, number: u64) {
+        let path = self.path.join(FileKind::Wal.file_name(number));
+        if self.platform.disk.exists(&path) {
+            let _ = self.platform.disk.remove(&path);
+        }
+    }
+
+    /// Goes on in a new log; gives the state that the logs before it lead to. Without room for it the log goes on as it was.
+    pub(super) fn change_log(&self, files: &mut Files) -> Result<Arc<Snapshot>> {
+        let number = files.log + 1;
+        let (writer, room) = self.new_log(number, LogRoom::of_new)?;
         let mut head = lock(&self.head);
         self.finish_commits(head.sequence)?;
         // The old log is whole before the new one says anything, at every durability.
@@ -182,6 +250,6 @@ impl Engine {
 
 /// Repeats records of the log.
 fn repeat(snapshot: &mut Snapshot, records: &[Arc<Committed>]) -> Result<()> {
-    let path = std::path::Path::new("commits since the flush began");
+    let path = Path::new("commits since the flush began");
     records.iter().try_for_each(|record| snapshot.apply_record(&mut Get::new(&record.log, path, 0), &record.made))
 }

@@ -203,8 +203,7 @@ impl Start {
         }
         // Nobody makes room while the transaction has the turn.
         if !self.has_turn() {
-            engine.wait_for_room()?;
-            engine.wait_for_merges()?;
+            engine.wait_to_commit(&written.log)?;
         }
         let wants_files = written.snapshot.wants_files();
         let taken =

@@ -121,6 +121,13 @@ impl CommitLog {
         room.let_in(payload)
     }
 
+    /// Takes the room that is kept for transactions that delete, if it can be had now; else a later commit takes it.
+    pub(super) fn take_kept_room(&self) {
+        if let Some(room) = &mut lock(&self.queue).room {
+            let _ = room.take_kept();
+        }
+    }
+
     /// Adds a transaction. Called in the order of sequence numbers.
     pub(super) fn enqueue(&self, sequence: u64, payload: &[u8], snapshot: Arc<Snapshot>) {
         let mut queue = lock(&self.queue);

@@ -41,9 +41,19 @@ pub(super) struct LogRoom {
 impl LogRoom {
     /// The room of a log that has no records yet: what is kept for transactions that delete.
     pub(super) fn of_new(disk: &Arc<dyn Disk>, path: &Path) -> Result<LogRoom> {
-        let mut room = LogRoom::of(disk, path, EMPTY_LOG_BYTES);
-        room.take(room.end + FRAME_BYTES + KEPT_BYTES)?;
+        let mut room = LogRoom::of_empty(disk, path);
+        room.take_kept()?;
         Ok(room)
+    }
+
+    /// The same, none of it taken yet.
+    pub(super) fn of_empty(disk: &Arc<dyn Disk>, path: &Path) -> LogRoom {
+        LogRoom::of(disk, path, EMPTY_LOG_BYTES)
+    }
+
+    /// Takes what is kept for transactions that delete.
+    pub(super) fn take_kept(&mut self) -> Result<()> {
+        self.take(self.end + FRAME_BYTES + KEPT_BYTES)
     }
 
     /// The room of a log of that length, none of it taken yet.
@@ -103,7 +113,7 @@ impl Drop for LogRoom {
 }
 
 /// True of the record of a transaction that makes nothing larger.
-fn only_deletes(payload: &[u8]) -> Result<bool> {
+pub(super) fn only_deletes(payload: &[u8]) -> Result<bool> {
     let mut get = Get::new(payload, Path::new("transaction"), 0);
     while get.left() > 0 {
         match operation(&mut get)? {

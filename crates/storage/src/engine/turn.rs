@@ -81,10 +81,32 @@ pub(crate) struct UnderWay {
     clock: Arc<dyn Clock>,
 }
 
+impl UnderWay {
+    fn begin(activity: &Arc<Activity>, clock: Arc<dyn Clock>) -> UnderWay {
+        activity.under_way.fetch_add(1, Relaxed);
+        UnderWay { activity: activity.clone(), clock }
+    }
+}
+
 impl Drop for UnderWay {
     fn drop(&mut self) {
         self.activity.ended_ns.store(self.clock.now_ns(), Relaxed);
         self.activity.under_way.fetch_sub(1, Release);
+    }
+}
+
+/// The writers' turn of a flush, until it is dropped.
+pub(super) struct TurnOfFlush<'e> {
+    engine: &'e Engine,
+    _under_way: UnderWay,
+}
+
+impl Drop for TurnOfFlush<'_> {
+    fn drop(&mut self) {
+        lock(&self.engine.head).holder = None;
+        self.engine.head_released.notify_all();
+        // Merges that were asked for meanwhile were put off.
+        self.engine.ask_for(Work::Compaction);
     }
 }
 
@@ -95,8 +117,7 @@ impl Start {
 
     /// Says that a statement or a call runs in the transaction until the answer is dropped.
     pub(crate) fn under_way(&self) -> UnderWay {
-        self.activity.under_way.fetch_add(1, Relaxed);
-        UnderWay { activity: self.activity.clone(), clock: self.engine().platform.clock.clone() }
+        UnderWay::begin(&self.activity, self.engine().platform.clock.clone())
     }
 
     /// As [`Start::under_way`], where somebody may wait for the transaction.
@@ -190,6 +211,17 @@ impl Engine {
                 Err(error)
             }
         }
+    }
+
+    /// The writers' turn for a flush, unless a transaction has it. The caller holds `files`.
+    pub(super) fn turn_of_flush(&self) -> Option<TurnOfFlush<'_>> {
+        let mut head = lock(&self.head);
+        if head.holder.is_some() {
+            return None;
+        }
+        let activity = Arc::default();
+        self.give_turn(&mut head, &activity);
+        Some(TurnOfFlush { engine: self, _under_way: UnderWay::begin(&activity, self.platform.clock.clone()) })
     }
 
     fn give_turn(&self, head: &mut Head, activity: &Arc<Activity>) {

@@ -12,6 +12,7 @@ mod directory;
 mod extremes;
 mod faults;
 mod fixtures;
+mod full_disk;
 mod histories;
 mod identity;
 mod index_build;
