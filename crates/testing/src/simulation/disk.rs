@@ -301,10 +301,15 @@ impl State {
         self.step_of_read()?;
         self.check_right(path)?;
         let is_hit = |bad: &Range<u64>| bad.start < bytes.end && bytes.start < bad.end;
-        if self.unreadable.iter().any(|(of, bad)| of == path && is_hit(bad)) {
+        if self.unreadable_parts(path).any(is_hit) {
             return Err(io::Error::other("a simulated sector that cannot be read"));
         }
         Ok(())
+    }
+
+    /// The parts of a file that cannot be read.
+    fn unreadable_parts(&self, path: &Path) -> impl Iterator<Item = &Range<u64>> {
+        self.unreadable.iter().filter(move |(of, _)| of == path).map(|(_, bad)| bad)
     }
 
     fn check_right(&self, path: &Path) -> io::Result<()> {
@@ -378,11 +383,15 @@ impl WriteFile for FaultyFile {
 
 /// Bytes that stand where a disk cannot read.
 const UNREAD: u8 = 0xEE;
+
 /// A map of such a disk.
 struct FaultyMap {
     disk: FaultyDisk,
     path: PathBuf,
     bytes: Vec<u8>,
+    /// The bytes of a map that was made while part of the file could not be read. Unreadable bytes must not be taken for the
+    /// real content: a reader that does not check gets these, until the disk reads again, as a kernel reads a page anew.
+    unread: Option<Vec<u8>>,
     /// True if nothing of it could be read.
     is_lost: bool,
 }
@@ -393,7 +402,10 @@ fn lost_map() -> io::Error {
 
 impl MappedFile for FaultyMap {
     fn bytes(&self) -> &[u8] {
-        &self.bytes
+        match &self.unread {
+            Some(unread) if self.disk.state().unreadable_parts(&self.path).next().is_some() => unread,
+            _ => &self.bytes,
+        }
     }
 
     fn lost(&self) -> Option<(usize, io::Error)> {
@@ -496,13 +508,13 @@ impl Disk for FaultyDisk {
         if is_lost {
             bytes.fill(UNREAD);
         }
-        let mut map = FaultyMap { disk: self.clone(), path: path.to_owned(), bytes, is_lost };
-        // Unreadable bytes must not be taken for the real content: a reader that does not check gets these.
-        for (_, bad) in self.state().unreadable.iter().filter(|(of, _)| of == path) {
-            let end = (bad.end as usize).min(map.bytes.len());
-            map.bytes[(bad.start as usize).min(end)..end].fill(UNREAD);
+        let mut unread = None;
+        for bad in self.state().unreadable_parts(path) {
+            let unread = unread.get_or_insert_with(|| bytes.clone());
+            let end = (bad.end as usize).min(unread.len());
+            unread[(bad.start as usize).min(end)..end].fill(UNREAD);
         }
-        Ok(Arc::new(map))
+        Ok(Arc::new(FaultyMap { disk: self.clone(), path: path.to_owned(), bytes, unread, is_lost }))
     }
 
     fn read_range(&self, path: &Path, start: u64, length: usize) -> io::Result<Vec<u8>> {
