@@ -41,6 +41,16 @@ pub fn memory_limit() -> usize {
     memory().map_or(MEMORY_BYTES_FALLBACK, |all| all / whole * part).max(MEMORY_BYTES_MIN)
 }
 
+/// Has the allocator give memory that is free back to the operating system. That of glibc keeps it otherwise, in a heap for each
+/// few threads.
+pub(crate) fn give_back_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it takes no pointer, and may be called by any thread at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Bytes that the machine has, or that the control group of this process allows, whichever is less; where it can be told.
 pub fn memory() -> Option<usize> {
     [machine_memory(), group_memory()].into_iter().flatten().min()

@@ -125,6 +125,12 @@ impl ColumnReader {
         Ok(ColumnReader { file: file.clone(), headers, kind })
     }
 
+    /// True if the blocks of these rows hold no value, which their headers say.
+    pub fn is_absent(&self, rows: &Range<u64>) -> bool {
+        let blocks = rows.start as usize / COLUMN_BLOCK_ROWS..(rows.end as usize).div_ceil(COLUMN_BLOCK_ROWS);
+        rows.is_empty() || self.headers.iter().take(blocks.end).skip(blocks.start).all(|header| header.present == 0)
+    }
+
     /// The rows at these positions; null where there is none.
     pub fn read(&self, positions: &[u64]) -> Result<Column> {
         self.read_rows(positions).map(metered)

@@ -2,11 +2,14 @@
 //!
 //! Cost: reads the old segment and the rows of the runs once; holds the bitmaps of the segment and a block of a column.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use model::Result;
 use model::id::{LabelId, NodeId, PropertyKeyId};
 
 use crate::build::BuildContext;
-use crate::column::ColumnWriter;
+use crate::column::{BlockSource, ColumnReader, ColumnWriter};
 use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_NODES, segment_range};
 use crate::node_run::layers::Layers;
 use crate::node_run::{NodeRun, State};
@@ -30,9 +33,10 @@ impl SegmentWriter {
         }
         writer.rows = rows;
         writer.fold_bitmaps(layers, segment)?;
+        let of_runs = rows_of_runs(runs, ids.start, rows)?;
         for key in layers.keys_in(segment) {
             context.interrupt.check()?;
-            writer.fold_column(layers, segment, key)?;
+            writer.fold_column(layers, segment, key, &of_runs)?;
         }
         Ok(writer)
     }
@@ -44,7 +48,7 @@ impl SegmentWriter {
             self.alive = (0..old).map(|index| base.word(base.alive(), index)).collect::<Result<_>>()?;
             for label in base.labels() {
                 let words = (0..old).map(|index| base.word(label.rows, index)).collect::<Result<_>>()?;
-                self.labels.push((label.label, words));
+                self.labels.insert(label.label, words);
             }
         }
         self.alive.resize(words, 0);
@@ -67,7 +71,7 @@ impl SegmentWriter {
                 }
             })?;
         }
-        for (_, bits) in &mut self.labels {
+        for bits in self.labels.values_mut() {
             bits.iter_mut().zip(&said).for_each(|(word, said)| *word &= !said);
         }
         for (row, labels) in new {
@@ -78,26 +82,45 @@ impl SegmentWriter {
         Ok(())
     }
 
-    fn fold_column(&mut self, layers: &Layers, segment: u64, key: PropertyKeyId) -> Result<()> {
+    /// `of_runs` are the rows of each run in each block.
+    fn fold_column(
+        &mut self,
+        layers: &Layers,
+        segment: u64,
+        key: PropertyKeyId,
+        of_runs: &[Vec<Range<u64>>],
+    ) -> Result<()> {
         let mut writer = ColumnWriter::default();
         let first = segment_range(segment).start;
         let old = layers.segment(segment);
         let column = old.and_then(|old| old.column(key));
         let old_rows = if column.is_some() { old.map_or(0, Segment::rows) } else { 0 };
-        let of_runs = layers.runs_over(segment).iter().map(|run| run.entry().file.length / run.rows().max(1)).max();
+        let runs = layers.runs_over(segment);
+        let bytes_of_runs = runs.iter().map(|run| run.entry().file.length / run.rows().max(1)).max();
+        let values: Vec<Option<&ColumnReader>> =
+            runs.iter().map(|run| run.key(key).and_then(|columns| columns.values.as_ref())).collect();
         let mut end = 0;
         while end < self.rows {
             let start = end;
-            // Not beyond a block, and less where values are large.
-            let row_bytes = column.map_or(0, |column| column.row_bytes(start as u64)).max(of_runs.unwrap_or(0));
-            let rows = (PIECE_BYTES / row_bytes.max(1)).clamp(1, COLUMN_BLOCK_ROWS as u64) as usize;
-            end = (start + rows).min(start / COLUMN_BLOCK_ROWS * COLUMN_BLOCK_ROWS + COLUMN_BLOCK_ROWS).min(self.rows);
-            let ids = first + start as u64..first + end as u64;
-            let mut is_plain = true;
-            for run in layers.runs_over(segment) {
-                is_plain &= run.ids().rows_in(run.file(), ids.clone())?.is_empty();
+            let block = start / COLUMN_BLOCK_ROWS;
+            let is_absent = |(values, rows): (&Option<&ColumnReader>, &Range<u64>)| {
+                values.is_none_or(|values| values.is_absent(rows))
+            };
+            // Of many keys most have no value in most blocks, and no row is looked at for these.
+            if start % COLUMN_BLOCK_ROWS == 0
+                && column.is_none_or(|column| column.headers().get(block).is_none_or(|header| header.present == 0))
+                && values.iter().zip(&of_runs[block]).all(is_absent)
+            {
+                end = (start + COLUMN_BLOCK_ROWS).min(self.rows);
+                writer.pad(end as u64, &mut self.file)?;
+                continue;
             }
-            if !is_plain {
+            // Not beyond a block, and less where values are large.
+            let row_bytes = column.map_or(0, |column| column.row_bytes(start as u64)).max(bytes_of_runs.unwrap_or(0));
+            let rows = (PIECE_BYTES / row_bytes.max(1)).clamp(1, COLUMN_BLOCK_ROWS as u64) as usize;
+            end = (start + rows).min(block * COLUMN_BLOCK_ROWS + COLUMN_BLOCK_ROWS).min(self.rows);
+            let ids = first + start as u64..first + end as u64;
+            if of_runs[block].iter().any(|rows| !rows.is_empty()) {
                 let nodes: Vec<NodeId> = ids.map(NodeId).collect();
                 writer.push(&layers.property(&nodes, key)?, 0, end - start, &mut self.file)?;
                 continue;
@@ -108,9 +131,19 @@ impl SegmentWriter {
             }
             writer.pad(end as u64, &mut self.file)?;
         }
-        self.columns.push((key, writer));
+        self.columns.insert(key, writer);
         Ok(())
     }
+}
+
+/// The rows that each run has of each block of a segment, which begins with that id.
+fn rows_of_runs(runs: &[Arc<NodeRun>], first: u64, rows: usize) -> Result<Vec<Vec<Range<u64>>>> {
+    let of_block = |start: usize| {
+        let end = (start + COLUMN_BLOCK_ROWS).min(rows);
+        let ids = first + start as u64..first + end as u64;
+        runs.iter().map(|run| run.ids().rows_in(run.file(), ids.clone())).collect()
+    };
+    (0..rows).step_by(COLUMN_BLOCK_ROWS).map(of_block).collect()
 }
 
 /// One more than the last row of a segment that a run knows.

@@ -90,9 +90,9 @@ impl Engine {
         let number = files.log + u64::from(turn.is_some());
         let (config, mut memory) = self.merge_memory();
         // A flush copies out of the memtable first, which stays as it is for readers.
-        memory.need(memory.bytes() + snapshot.memtable.bytes);
+        memory.need_more(snapshot.memtable.bytes);
         let built = flush::build(&snapshot.version, &snapshot.memtable, number, &config, interrupt)?;
-        drop(memory);
+        memory.release();
         self.counters.flushed_bytes.add(built.edge_bytes());
         drop(snapshot);
         let make_log = |_| self.new_log(number, |disk, path| Ok(LogRoom::of_empty(disk, path)));

@@ -104,7 +104,7 @@ impl Engine {
     }
 
     /// Memory that a merge or flush may use.
-    pub(crate) fn merge_memory(&self) -> (BuildConfig, Reservation) {
+    pub(crate) fn merge_memory(&self) -> (BuildConfig, MergeMemory) {
         merge_memory(&self.memory)
     }
 
@@ -136,12 +136,43 @@ impl Engine {
     }
 }
 
+/// Memory limit up to which memory that a merge has freed is given back at once: with more, the allocator keeps a small part.
+const GIVEN_BACK_LIMIT: usize = 256 << 20;
+
+/// Memory that a merge or flush holds. Once it is over, what the allocator keeps of it goes back to the operating system where
+/// memory is scarce.
+pub(crate) struct MergeMemory {
+    held: Reservation,
+    is_scarce: bool,
+}
+
+impl MergeMemory {
+    /// Holds that many bytes besides, whether or not they can be had.
+    pub(crate) fn need_more(&mut self, bytes: usize) {
+        self.held.need(self.held.bytes() + bytes);
+    }
+
+    /// Holds nothing from now on.
+    pub(crate) fn release(&mut self) {
+        self.held.resize(0);
+    }
+}
+
+impl Drop for MergeMemory {
+    fn drop(&mut self) {
+        if self.is_scarce {
+            crate::os::give_back_freed_memory();
+        }
+    }
+}
+
 /// Memory that a merge or flush may use: as much of its share of the limit as can be had.
-pub(super) fn merge_memory(memory: &Arc<MemoryBudget>) -> (BuildConfig, Reservation) {
+pub(super) fn merge_memory(memory: &Arc<MemoryBudget>) -> (BuildConfig, MergeMemory) {
     let most = MERGE_MEMORY_BYTES.min(memory.share(Consumer::Compaction));
-    let reserved = memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
-    let (memory_bytes, consumer) = (reserved.bytes(), Consumer::Compaction);
-    (BuildConfig { memory_bytes, consumer, threads: 1, ..BuildConfig::default() }, reserved)
+    let held = memory.reserve_between(Consumer::Compaction, MERGE_MEMORY_BYTES_MIN.min(most), most);
+    let (memory_bytes, consumer) = (held.bytes(), Consumer::Compaction);
+    let config = BuildConfig { memory_bytes, consumer, threads: 1, ..BuildConfig::default() };
+    (config, MergeMemory { held, is_scarce: memory.limit() <= GIVEN_BACK_LIMIT })
 }
 
 /// A memtable over one version as one over another that holds the same edges.

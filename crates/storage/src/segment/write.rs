@@ -1,7 +1,7 @@
 //! Making node segments: from rows of new nodes, or (in [`super::fold`]) from a segment and the runs over it.
 
 use model::id::{LabelId, NodeId, PropertyKeyId};
-use model::{Column, Result};
+use model::{Column, Map, Result};
 
 use super::RowBitmap;
 use crate::build::BuildContext;
@@ -18,25 +18,22 @@ pub struct SegmentWriter {
     pub(crate) segment: u64,
     pub(crate) rows: usize,
     pub(crate) alive: Vec<u64>,
-    pub(crate) labels: Vec<(LabelId, Vec<u64>)>,
-    pub(crate) columns: Vec<(PropertyKeyId, ColumnWriter)>,
+    pub(crate) labels: Map<LabelId, Vec<u64>>,
+    pub(crate) columns: Map<PropertyKeyId, ColumnWriter>,
 }
 
 impl SegmentWriter {
     /// Begins a segment without rows.
     pub fn new(context: &BuildContext, segment: u64) -> Result<SegmentWriter> {
         let file = context.create(FileKind::Nodes)?;
-        Ok(SegmentWriter { file, segment, rows: 0, alive: Vec::new(), labels: Vec::new(), columns: Vec::new() })
+        let (labels, columns) = (Map::default(), Map::default());
+        Ok(SegmentWriter { file, segment, rows: 0, alive: Vec::new(), labels, columns })
     }
 
     /// The words of a label, of as many rows as there are.
     pub(crate) fn label_words(&mut self, label: LabelId) -> &mut Vec<u64> {
         let words = self.rows.div_ceil(64);
-        let at = self.labels.iter().position(|(mine, _)| *mine == label).unwrap_or_else(|| {
-            self.labels.push((label, Vec::new()));
-            self.labels.len() - 1
-        });
-        let bits = &mut self.labels[at].1;
+        let bits = self.labels.entry(label).or_default();
         if bits.len() < words {
             bits.resize(words, 0);
         }
@@ -77,11 +74,7 @@ impl SegmentWriter {
             set_bits(self.label_words(label), before, rows);
         }
         for &(key, column) in columns {
-            let at = self.columns.iter().position(|(mine, _)| *mine == key).unwrap_or_else(|| {
-                self.columns.push((key, ColumnWriter::default()));
-                self.columns.len() - 1
-            });
-            let writer = &mut self.columns[at].1;
+            let writer = self.columns.entry(key).or_default();
             writer.pad(before as u64, &mut self.file)?;
             writer.push(column, start, start + count, &mut self.file)?;
         }
@@ -97,9 +90,10 @@ impl SegmentWriter {
             context.discard(&path);
             return Ok(None);
         }
+        let mut writers: Vec<_> = std::mem::take(&mut self.columns).into_iter().collect();
+        writers.sort_unstable_by_key(|(key, _)| *key);
         let mut columns = Vec::new();
-        self.columns.sort_by_key(|(key, _)| *key);
-        for (key, mut writer) in std::mem::take(&mut self.columns) {
+        for (key, mut writer) in writers {
             writer.pad(self.rows as u64, &mut self.file)?;
             if let Some(blocks) = writer.finish(&mut self.file)? {
                 columns.push((key, blocks));
@@ -111,9 +105,9 @@ impl SegmentWriter {
         directory.put_u64(count_ones(&self.alive));
         let alive = std::mem::take(&mut self.alive);
         self.write_bitmap(&alive)?.put(&mut directory);
-        let mut labels = std::mem::take(&mut self.labels);
+        let mut labels: Vec<_> = std::mem::take(&mut self.labels).into_iter().collect();
         labels.retain(|(_, words)| count_ones(words) > 0);
-        labels.sort_by_key(|(label, _)| *label);
+        labels.sort_unstable_by_key(|(label, _)| *label);
         directory.put_u32(labels.len() as u32);
         for (label, words) in &mut labels {
             words.resize(self.rows.div_ceil(64), 0);

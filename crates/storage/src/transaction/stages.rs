@@ -140,7 +140,7 @@ impl NativeTransaction {
         let engine = self.start.engine().clone();
         let interrupt = of_this_thread().unwrap_or_default();
         let (config, mut memory) = engine.merge_memory();
-        memory.need(memory.bytes() + self.snapshot.memtable.bytes);
+        memory.need_more(self.snapshot.memtable.bytes);
         let memtable = &self.snapshot.memtable;
         let mut built = flush::build_placing(&self.snapshot.version, memtable, &config, &interrupt)?;
         // Values that rest on bytes that could not be read must not come into files.
