@@ -145,8 +145,7 @@ pub(crate) fn optimize(
         unused::drop_unused(root, columns);
     }
     if config.count_matches && mode == PlanMode::Read {
-        let mut rewritten = false;
-        for_each_operator(root, &mut |operator| rewritten |= count_matches::rewrite(operator, slots, context));
+        let rewritten = count_matches::rewrite_all(root, slots, context);
         if rewritten && config.unused {
             unused::drop_unused(root, columns);
         }

@@ -13,7 +13,7 @@ use model::{ColumnData, Error, Map, Result, StringColumn, Value, error};
 use crate::aggregates;
 use crate::context::EvaluationContext;
 use crate::size::own_bytes;
-use crate::vector::{Vector, View, map, validity_of};
+use crate::vector::{TextOperand, Vector, View, map, validity_of};
 
 pub(crate) mod conversion;
 mod graph;
@@ -171,14 +171,37 @@ fn by_rows(arguments: &[Vector], rows: usize, body: impl Fn(&[Value]) -> Result<
         return Ok(Vector::Constant(result));
     }
     let varying: Vec<usize> = (0..arguments.len()).filter(|&index| arguments[index].constant().is_none()).collect();
+    // Texts of a dictionary are looked at once for each entry that is met.
+    let codes = match varying.as_slice() {
+        [index] => codes_of(&arguments[*index], rows),
+        _ => None,
+    };
+    let mut known: Vec<Option<Value>> = vec![None; codes.map_or(0, |(_, entries)| entries)];
     let mut results = Vec::with_capacity(rows);
     for row in 0..rows {
+        let code = codes.map(|(codes, _)| codes[row] as usize).filter(|_| !arguments[varying[0]].is_null(row));
+        if let Some(result) = code.and_then(|code| known[code].as_ref()) {
+            work(1)?;
+            results.push(result.clone());
+            continue;
+        }
         varying.iter().for_each(|&index| values[index] = arguments[index].value(row));
+        work(1 + varying.iter().map(|&index| weight(&values[index])).sum::<usize>())?;
         let result = body(&values)?;
-        work(1 + weight(&result))?;
+        work(weight(&result))?;
+        if let Some(code) = code {
+            known[code] = Some(result.clone());
+        }
         results.push(result);
     }
     Ok(Vector::from_values(&results))
+}
+
+/// The numbers of the texts of a dictionary, and how many texts it has, if these are fewer than the rows.
+fn codes_of(argument: &Vector, rows: usize) -> Option<(&[u32], usize)> {
+    let View::String(TextOperand::Many(texts)) = argument.view() else { return None };
+    let (codes, texts) = texts.codes()?;
+    (texts.len() < rows).then_some((codes, texts.len()))
 }
 
 fn floats(function: &Function, body: fn(f64) -> f64, argument: &Vector, rows: usize) -> Result<Vector> {

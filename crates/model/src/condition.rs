@@ -41,8 +41,9 @@ impl Test {
                     Bound::Included(limit) => value.compare(limit).is_some_and(|order| order != beyond),
                     Bound::Excluded(limit) => value.compare(limit).is_some_and(|order| order == beyond.reverse()),
                 };
-                // Without any bound, values that compare with nothing are not between either.
-                value.compare(value).is_some() && within(low, Ordering::Less) && within(high, Ordering::Greater)
+                // Values that do not even compare with themselves lie nowhere; a list may compare by what stands before them.
+                let compares = matches!((low, high), (Bound::Unbounded, Bound::Unbounded)).then(|| value.compare(value));
+                compares != Some(None) && within(low, Ordering::Less) && within(high, Ordering::Greater)
             }
             Test::StartsWith(start) => matches!(value, Value::String(text) if text.starts_with(start.as_str())),
             Test::EndsWith(end) => matches!(value, Value::String(text) if text.ends_with(end.as_str())),

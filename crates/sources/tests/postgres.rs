@@ -409,7 +409,8 @@ fn values_of_each_type_are_exact_or_told() {
     let Some(server) = servers::postgres() else { return };
     let (name, url) = database(server, "");
     let run = |statements: &str| server.run(&name, statements);
-    let before = "CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE EXTENSION citext;";
+    let before = "CREATE TYPE mood AS ENUM ('so so', 'fine'); CREATE EXTENSION citext; \
+        CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level2', deterministic = false);";
     types::check(&types::Database { name: "PostgreSQL", url, run: &run, before }, own_types::TYPES);
 }
 

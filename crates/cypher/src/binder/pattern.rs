@@ -508,7 +508,17 @@ fn is_selected(pattern: &PathPattern) -> bool {
 
 /// True if an edge of a pattern stands for a list of edges.
 fn is_list(pattern: &PathPattern, edge: &EdgePattern) -> bool {
-    edge.length.is_some() || edge.repetition.is_some() || pattern.shortest.is_some()
+    pattern.shortest.is_some() || (edge.length.is_some() || edge.repetition.is_some()) && !is_once(edge)
+}
+
+/// True of `[:R*1]`, which nobody can read as a list: it is the relationship `[:R]`, and is planned as one.
+fn is_once(edge: &EdgePattern) -> bool {
+    let is_once = match (&edge.length, &edge.repetition) {
+        (Some(length), None) => (length.min.unwrap_or(1), length.max) == (1, Some(1)),
+        (None, Some(repetition)) => (repetition.min, repetition.max) == (1, Some(1)),
+        _ => false,
+    };
+    is_once && edge.variable.is_none() && edge.group.is_none()
 }
 
 /// True if two expressions are the path over the same slots.
@@ -551,6 +561,9 @@ pub(super) fn edge_length(edge: &EdgePattern) -> Result<EdgeLength> {
         (None, Some(repetition)) => (repetition.span, repetition.min, repetition.max),
         (None, None) => return Ok(EdgeLength::One),
     };
+    if is_once(edge) {
+        return Ok(EdgeLength::One);
+    }
     let bound = |bound: u64| {
         let too_long = || error!(Semantic, "expected a path length below {}, found {bound}", u32::MAX).at(span);
         u32::try_from(bound).map_err(|_| too_long())

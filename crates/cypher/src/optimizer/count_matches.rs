@@ -1,11 +1,17 @@
 //! Counts the matches of a pattern instead of making them.
 //!
-//! Before: an aggregation that only asks how many rows there are, besides what it reads of few slots; its input walks
-//! edges. After: the parts of the pattern that nobody reads are trees of `CountMatches`, whose numbers the aggregation
-//! adds up. Edges and nodes that must differ are taken off the product of what they could be by themselves.
+//! Before: an aggregation that only asks how many rows there are, or a `Distinct` or an aggregation that asks only which
+//! there are, besides what it reads of few slots; its input walks edges. After: the parts of the pattern that nobody reads
+//! are trees of `CountMatches`, whose numbers the aggregation adds up; rows without a match are gone. Edges and nodes that
+//! must differ are taken off the product of what they could be by themselves.
 //!
 //! A pattern that starts from the scan of a label that nobody reads may have any of its nodes as root. The root is the
-//! node from which the fewest edges are followed, since edges to leaves of which nothing is asked are only counted.
+//! node from which the fewest edges are followed, since edges to leaves of which nothing is asked are only counted. A
+//! pattern of which one node is read hangs from that node, unless it costs more to look at all of them than to walk from
+//! the few where the planner starts.
+//!
+//! Under a limit the first distinct rows may be found soon, while counting looks at all edges of many nodes at once; so a
+//! `Distinct` that is read only in part stays.
 
 mod chain;
 mod pattern;
@@ -21,23 +27,77 @@ use crate::catalog::CompileContext;
 use crate::plan::conditions::at;
 use crate::plan::{
     Aggregate, BinaryOperator, CountedNode, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId,
-    SlotKind,
+    SlotKind, SubqueryKind,
 };
 use crate::slots::Slots;
 use chain::Chain;
 use pattern::{Pattern, Start};
 
-/// Rewrites one operator, if it is such an aggregation; true if it did.
-pub(super) fn rewrite(operator: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) -> bool {
-    let OperatorKind::Aggregate { input, keys, aggregates } = &mut operator.kind else { return false };
-    if !aggregates.iter().any(counts) || !aggregates.iter().all(|it| counts(it) || ignores_repeats(it)) {
-        return false;
+/// Rewrites all such operators of a plan; true if there was one.
+pub(super) fn rewrite_all(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) -> bool {
+    let mut rewritten = false;
+    for_each_reader(root, Read::Whole, &mut |operator, read| rewritten |= rewrite(operator, read, slots, context));
+    rewritten
+}
+
+/// Part of its rows that an operator is asked for.
+#[derive(Clone, Copy, PartialEq)]
+enum Read {
+    Whole,
+    /// As many as suffice, perhaps few.
+    First,
+}
+
+/// Visits every operator with what is read of it, inputs before what stands on them.
+fn for_each_reader(operator: &mut Operator, read: Read, visit: &mut dyn FnMut(&mut Operator, Read)) {
+    let [of_input, of_others] = match &operator.kind {
+        OperatorKind::Limit { .. } => [Read::First; 2],
+        OperatorKind::SemiApply { .. } => [read, Read::First],
+        OperatorKind::Aggregate { .. } | OperatorKind::Sort { .. } | OperatorKind::Top { .. } => [Read::Whole; 2],
+        _ => [read; 2],
+    };
+    for (number, input) in operator.inputs_mut().into_iter().enumerate() {
+        for_each_reader(input, if number == 0 { of_input } else { of_others }, visit);
     }
+    operator.expressions_mut().into_iter().for_each(|expression| for_each_subplan(expression, visit));
+    visit(operator, read);
+}
+
+fn for_each_subplan(expression: &mut Expression, visit: &mut dyn FnMut(&mut Operator, Read)) {
+    if let ExpressionKind::Subquery { kind, plan } = &mut expression.kind {
+        let read = if matches!(kind, SubqueryKind::Exists) { Read::First } else { Read::Whole };
+        for_each_reader(Arc::make_mut(plan), read, visit);
+    }
+    expression.operands_mut().into_iter().for_each(|operand| for_each_subplan(operand, visit));
+}
+
+/// Rewrites one operator, if it is such an aggregation or `Distinct`; true if it did.
+fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &CompileContext<'_>) -> bool {
     let mut needed = Set::default();
-    keys.iter().for_each(|(_, key)| key.free_slots(&mut needed));
-    aggregates.iter().flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut needed));
+    let (input, aggregates) = match &mut operator.kind {
+        OperatorKind::Aggregate { input, keys, aggregates } => {
+            if aggregates.is_empty() || !aggregates.iter().all(|it| counts(it) || ignores_repeats(it)) {
+                return false;
+            }
+            keys.iter().for_each(|(_, key)| key.free_slots(&mut needed));
+            aggregates.iter().flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut needed));
+            (input, aggregates.as_mut_slice())
+        }
+        OperatorKind::Distinct { input, slots } if read == Read::Whole => match &mut input.kind {
+            OperatorKind::Project { input, items } => {
+                items.iter().for_each(|(_, value)| value.free_slots(&mut needed));
+                (input, [].as_mut_slice())
+            }
+            _ => {
+                needed.extend(slots.iter().copied());
+                (input, [].as_mut_slice())
+            }
+        },
+        _ => return false,
+    };
     let Some(chain) = Chain::of(input) else { return false };
-    let Some(counted) = rooted_anywhere(&chain, &needed, context).or_else(|| rooted_in_rows(&chain, &needed, context))
+    let asked = Asked { needed: &needed, number: aggregates.iter().any(counts) };
+    let Some(counted) = rooted_anywhere(&chain, &asked, context).or_else(|| rooted_in_rows(&chain, &asked, context))
     else {
         return false;
     };
@@ -47,6 +107,14 @@ pub(super) fn rewrite(operator: &mut Operator, slots: &mut Slots, context: &Comp
     **input = Operator { id: OperatorId(0), estimated_rows, kind };
     aggregates.iter_mut().for_each(|aggregate| weigh(aggregate, count));
     true
+}
+
+/// What is asked of the rows of a chain.
+struct Asked<'a> {
+    /// Slots that are read.
+    needed: &'a Set<SlotId>,
+    /// How often a row is there, rather than only that it is.
+    number: bool,
 }
 
 /// Rows and the trees that hang from them.
@@ -89,18 +157,18 @@ fn weigh(aggregate: &mut Aggregate, count: SlotId) {
 }
 
 /// The whole pattern as one tree from a scan, if that is possible: then nothing of it is matched.
-fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
+fn rooted_anywhere(chain: &Chain, asked: &Asked<'_>, context: &CompileContext<'_>) -> Option<Counted> {
     let (start, labels) = chain.scanned()?;
     let pattern = Pattern::of(chain, Start::Counted(start, labels), &Set::default(), context).ok()?;
     if !pattern.is_whole(chain) {
         return None;
     }
-    let roots = root::candidates(&pattern, start, needed, context)?;
+    let roots = root::candidates(&pattern, start, asked.needed, chain.rows_walked(), context)?;
     // Cancellation is reported by the compilation itself.
     let roots = roots.into_iter().take_while(|_| check_this_thread().is_ok());
     let (root, tree) = roots.into_iter().find_map(|root| Some((root, pattern.tree(root, context).ok()?)))?;
     // One edge is counted by the executor, if it leads away from where the pattern starts.
-    if root == start && pattern.edges.len() + pattern.nested.len() < 2 {
+    if asked.number && root == start && pattern.edges.len() + pattern.nested.len() < 2 {
         return None;
     }
     let node = pattern.nodes.get(&root)?;
@@ -108,8 +176,8 @@ fn rooted_anywhere(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext
 }
 
 /// Parts of the pattern that nobody reads, as trees from the slots of rows that are still made.
-fn rooted_in_rows(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<'_>) -> Option<Counted> {
-    let mut kept = needed.clone();
+fn rooted_in_rows(chain: &Chain, asked: &Asked<'_>, context: &CompileContext<'_>) -> Option<Counted> {
+    let mut kept = asked.needed.clone();
     loop {
         check_this_thread().ok()?;
         let found = Pattern::of(chain, Start::Rows, &kept, context).and_then(|pattern| {
@@ -119,7 +187,7 @@ fn rooted_in_rows(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<
             Ok((pattern, trees))
         });
         match found {
-            Ok((pattern, trees)) if pays(&pattern, &trees) => {
+            Ok((pattern, trees)) if pays(&pattern, &trees, asked) => {
                 return Some(Counted { base: chain.without(&pattern), trees });
             }
             Ok(_) => return None,
@@ -135,10 +203,10 @@ fn rooted_in_rows(chain: &Chain, needed: &Set<SlotId>, context: &CompileContext<
 }
 
 /// One edge to a node of which nothing is asked is counted by the executor anyway.
-fn pays(pattern: &Pattern, trees: &[CountedNode]) -> bool {
+fn pays(pattern: &Pattern, trees: &[CountedNode], asked: &Asked<'_>) -> bool {
     let [tree] = trees else { return !trees.is_empty() };
     let is_single = tree.nested.is_empty() && tree.branches.len() == 1 && tree.branches[0].node.is_bare();
-    !is_single || !pattern.taken.contains(&0) || pattern.tests > 0
+    !is_single || !pattern.taken.contains(&0) || pattern.tests > 0 || !asked.number
 }
 
 /// A condition whose value no node of a store can make an error, so that it may be asked of any.

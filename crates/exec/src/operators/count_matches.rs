@@ -120,7 +120,8 @@ impl Physical for CountMatches {
         self.input.run(scope, &mut |chunk| {
             runtime.environment.interrupt.check()?;
             let counts = self.counts(&mut evaluation, &chunk)?;
-            if let Some(row) = counts.iter().position(|&count| i64::try_from(count).is_err()) {
+            let is_excess = |count: &u64| self.gives_count && i64::try_from(*count).is_err();
+            if let Some(row) = counts.iter().position(is_excess) {
                 let found = if counts[row] == u64::MAX { "more" } else { "too many" };
                 return Err(error!(Arithmetic, "there are {found} matches of the pattern than a 64-bit integer holds"));
             }

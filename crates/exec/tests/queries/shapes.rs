@@ -56,6 +56,8 @@ struct Hop {
     ways: [bool; 2],
     only: Option<usize>,
     lengths: (usize, usize),
+    /// A length of one is written.
+    is_told: bool,
 }
 
 impl Hop {
@@ -68,13 +70,14 @@ impl Hop {
             2 => (0, 1),
             _ => (1, 1),
         };
-        Hop { ways, only, lengths: if may_repeat { lengths } else { (1, 1) } }
+        let is_told = random.chance(15);
+        Hop { ways, only, is_told, lengths: if may_repeat { lengths } else { (1, 1) } }
     }
 
     fn text(&self) -> String {
         let only = self.only.map_or(String::new(), |only| format!(":{}", TYPES[only]));
         let lengths = match self.lengths {
-            (1, 1) => String::new(),
+            (1, 1) if !self.is_told => String::new(),
             (min, max) => format!("*{min}..{max}"),
         };
         let (left, right) = match self.ways {
@@ -151,6 +154,9 @@ enum Wanted {
     Sum(usize),
     Groups(usize, usize),
     Ends(usize, usize),
+    /// The distinct nodes, read in a clause of their own, perhaps of a limited number of rows.
+    Nodes(usize, bool),
+    Extremes(usize, usize),
     Rows,
 }
 
@@ -181,12 +187,15 @@ impl Shape {
         let is_closed = count > 1 && second.is_none() && random.chance(10);
         let mut node = || random.index(if is_closed { count } else { count + 1 });
         let (a, b) = (node(), node());
-        let wanted = match random.index(8) {
+        let wanted = match random.index(12) {
             0 => Wanted::CountDistinct(a),
             1 => Wanted::Sum(a),
             2 => Wanted::Groups(a, b),
             3 => Wanted::Ends(a, b),
             4 => Wanted::Rows,
+            5 | 6 => Wanted::Nodes(a, false),
+            7 => Wanted::Nodes(a, true),
+            8 => Wanted::Extremes(a, b),
             _ => Wanted::Count,
         };
         Shape { hops, conditions, second, is_closed, wanted }
@@ -228,6 +237,13 @@ impl Shape {
             Wanted::Sum(node) => format!("sum({0}.age), count({0})", name(node)),
             Wanted::Groups(key, node) => format!("{}.id, count(*), count(DISTINCT {})", name(key), name(node)),
             Wanted::Ends(a, b) => format!("DISTINCT {}.id AS a, {}.id AS b", name(a), name(b)),
+            Wanted::Nodes(node, is_limited) => {
+                let limit = if is_limited { "LIMIT 1000" } else { "" };
+                return format!("{text}WITH DISTINCT {0} {limit} RETURN {0}.id", name(node));
+            }
+            Wanted::Extremes(key, node) => {
+                format!("{0}.id, max({1}.age), min({1}.id), count(DISTINCT {1})", name(key), name(node))
+            }
             Wanted::Rows => {
                 let ids: Vec<String> =
                     (0..=self.hops.len()).map(|node| format!("{}.id AS c{node}", name(node))).collect();
@@ -314,6 +330,11 @@ impl Shape {
             nodes.len()
         };
         let all: Vec<&Match> = matches.iter().collect();
+        let groups = |key: usize| {
+            let mut groups: BTreeMap<Option<usize>, Vec<&Match>> = BTreeMap::new();
+            all.iter().for_each(|found| groups.entry(found[key]).or_default().push(found));
+            groups
+        };
         let mut rows = match self.wanted {
             Wanted::Count => vec![matches.len().to_string()],
             Wanted::CountDistinct(node) => vec![distinct(&all, node).to_string()],
@@ -322,13 +343,21 @@ impl Shape {
                 let sum: u64 = nodes().filter_map(|node| graph.ages[node]).sum();
                 vec![format!("{sum}, {}", nodes().count())]
             }
+            Wanted::Nodes(node, _) => groups(node).into_keys().map(id).collect(),
+            Wanted::Extremes(key, node) => {
+                let row = |(key, of): (Option<usize>, Vec<&Match>)| {
+                    let oldest = of.iter().filter_map(|found| graph.ages[found[node]?]).max();
+                    let oldest = oldest.map_or("null".to_string(), |age| age.to_string());
+                    let least = of.iter().filter_map(|found| found[node]).min();
+                    format!("{}, {oldest}, {}, {}", id(key), id(least), distinct(&of, node))
+                };
+                groups(key).into_iter().map(row).collect()
+            }
             Wanted::Groups(key, node) => {
-                let mut groups: BTreeMap<Option<usize>, Vec<&Match>> = BTreeMap::new();
-                all.iter().for_each(|found| groups.entry(found[key]).or_default().push(found));
                 let row = |(key, of): (Option<usize>, Vec<&Match>)| {
                     format!("{}, {}, {}", id(key), of.len(), distinct(&of, node))
                 };
-                groups.into_iter().map(row).collect()
+                groups(key).into_iter().map(row).collect()
             }
             Wanted::Ends(a, b) => {
                 let mut ends: Vec<String> = all.iter().map(|it| format!("{}, {}", id(it[a]), id(it[b]))).collect();

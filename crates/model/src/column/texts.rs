@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 /// A dictionary with more entries than the rows taken from it by this factor is not taken along.
 const SPARSE_SHARE: usize = 4;
 
+/// Gathered bytes from which on texts that come again and again are numbered rather than copied.
+const COPIED_BYTES_MAX: usize = 1 << 16;
+
 /// Texts. Laid end to end, row `i` is `bytes[offsets[i]..offsets[i + 1]]`; coded, it is the text of its code.
 #[derive(Clone, Debug)]
 pub struct StringColumn {
@@ -124,8 +127,30 @@ impl StringColumn {
                 let coded = Coded { codes, texts: coded.texts.clone(), laid: OnceLock::new() };
                 StringColumn { coded: Some(Box::new(coded)), ..StringColumn::default() }
             }
+            _ if self.repeats_much(rows) => self.numbered(rows),
             _ => rows.iter().map(|&row| self.get(row as usize)).collect(),
         }
+    }
+
+    /// True if the rows at `rows` are much text, most of which is there more than once: a long text beside each row of a list,
+    /// say.
+    fn repeats_much(&self, rows: &[u32]) -> bool {
+        let held = self.byte_count();
+        // Few bytes a row cannot be much.
+        if rows.len() <= 1 || held <= COPIED_BYTES_MAX / rows.len() {
+            return false;
+        }
+        let gathered: usize = rows.iter().map(|&row| self.get(row as usize).len()).sum();
+        gathered > COPIED_BYTES_MAX && gathered / 2 > held
+    }
+
+    /// The rows at `rows` by numbers of texts, of which each is copied once.
+    fn numbered(&self, rows: &[u32]) -> StringColumn {
+        if let Some(coded) = &self.coded {
+            let codes = rows.iter().map(|&row| coded.codes[row as usize]).collect();
+            return StringColumn::coded(coded.texts.clone(), codes);
+        }
+        StringColumn::coded(Arc::new(self.clone()), rows.to_vec())
     }
 
     /// All rows in order.
@@ -197,6 +222,21 @@ mod tests {
         {
             assert!(of(offsets, text).is_none(), "{offsets:?} of {text:?}");
         }
+    }
+
+    #[test]
+    fn a_long_text_that_is_gathered_again_and_again_is_copied_once() {
+        let long = "x".repeat(1 << 20);
+        let column: StringColumn = ["short", long.as_str(), ""].into_iter().collect();
+        let rows: Vec<u32> = (0..2_000).map(|row| 1 + row % 2).collect();
+        let gathered = column.gather(&rows);
+        assert!(gathered.byte_count() < 2 << 20, "{} bytes", gathered.byte_count());
+        assert!(gathered.codes().is_some());
+        assert!(gathered.iter().zip(&rows).all(|(text, &row)| text == column.get(row as usize)));
+        let again = gathered.gather(&(0..2_000).collect::<Vec<u32>>());
+        assert!(again == gathered && again.byte_count() < 2 << 20);
+        // Different texts, and few bytes, are laid end to end.
+        assert!(column.gather(&[1, 0, 2]).codes().is_none() && column.gather(&[0; 100]).codes().is_none());
     }
 
     #[test]

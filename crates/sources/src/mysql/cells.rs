@@ -12,8 +12,10 @@ use crate::sql::{ColumnFacts, Form, digits};
 
 /// The number of the character set that means bytes.
 const BINARY: u16 = 63;
-/// End of the name of a collation that compares by bytes.
-const BINARY_COLLATION: &str = "_bin";
+/// Collations that order strings by their code points, those with blanks at the end among them.
+const BINARY_COLLATIONS: [&str; 2] = ["utf8mb4_nopad_bin", "utf8mb4_0900_bin"];
+/// Start of the names of collations that can be compared with every string.
+const UNICODE: &str = "utf8mb4";
 
 /// The way in which the values of a column of an answer are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,8 +214,10 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
     };
     let is_decimal = column.kind == ColumnKind::Decimal;
     let is = |names: &[&str]| names.iter().any(|name| column.declared.starts_with(name));
-    // Numbers of four bytes are not what they are once read; lists of words are ordered by their numbers.
-    let is_own = is(&["float", "enum", "set", "bit", "uuid"]);
+    // Numbers of four bytes are not what they are once read; lists of words are ordered by their numbers; a year is compared
+    // with 24 as with 2024.
+    let is_own = is(&["float", "enum", "set", "bit", "uuid", "year"]);
+    let collation = column.declared.rsplit_once(" collate ").map_or("", |(_, collation)| collation);
     let is_alike = matches!(
         kind,
         Some(
@@ -229,7 +233,9 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         sql_type: if is_number { NUMBER.to_owned() } else { String::new() },
         kind,
         compares: is_alike && !is_own && column.kind != ColumnKind::Json,
-        is_binary: column.declared.ends_with(BINARY_COLLATION),
+        // Values of fixed length are ordered with blanks that are not read.
+        is_binary: BINARY_COLLATIONS.contains(&collation) && !is(&["char"]),
+        collation: if collation.starts_with(UNICODE) { String::new() } else { collation.to_owned() },
         is_nullable: column.is_nullable,
         as_text: false,
         is_rounded: is_decimal && digits::are_rounded(digits::declared(&column.declared)),

@@ -38,7 +38,8 @@ const COLUMNS: &str = "SELECT t.n, a.attname::text, a.atttypid::int8, \
     CASE WHEN ty.typtype = 'd' THEN ty.typbasetype ELSE a.atttypid END::int8, \
     element.typname::text, \
     coalesce(co.collcollate IN ('C', 'POSIX') OR co.collname = 'default' \
-        AND (SELECT datcollate IN ('C', 'POSIX') FROM pg_database WHERE datname = current_database()), false) \
+        AND (SELECT datcollate IN ('C', 'POSIX') FROM pg_database WHERE datname = current_database()), false), \
+    coalesce(to_jsonb(co) ->> 'collisdeterministic' = 'false', false) \
     FROM unnest($1::text[]) WITH ORDINALITY AS t(name, n) \
     JOIN pg_attribute a ON a.attrelid = to_regclass(t.name) AND a.attnum > 0 AND NOT a.attisdropped \
     JOIN pg_type ty ON ty.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = ty.typnamespace \
@@ -237,7 +238,11 @@ fn note(tables: &mut [Table], text: &str, row: &[Value]) {
         COLUMNS => {
             let oid = int(7) as u32;
             let facts = column_facts(oid, int(3) as i32, Some((&string(6), &string(5))), &string(8));
-            let facts = ColumnFacts { is_nullable: !is_true(4), is_binary: is_true(9), ..facts };
+            // Such a collation takes strings for equal that differ; only newer servers have any.
+            let is_loose = facts.is_loose || is_true(10);
+            let compares = facts.compares && !is_true(10);
+            let facts =
+                ColumnFacts { is_nullable: !is_true(4), is_binary: is_true(9), compares, is_loose, ..facts };
             table.columns.insert(string(1), facts);
         }
         INDEXES => {

@@ -79,6 +79,8 @@ pub struct ColumnFacts {
     pub compares: bool,
     /// True if strings in it are ordered by their bytes.
     pub is_binary: bool,
+    /// Collation of strings that are not kept as Unicode, so that not every string can be compared with them; else empty.
+    pub collation: String,
     /// True if it may be null, or nothing is known of that.
     pub is_nullable: bool,
     /// True if it is read as a string, since its type is none that is read.
@@ -101,6 +103,7 @@ static UNKNOWN: ColumnFacts = ColumnFacts {
     kind: None,
     compares: true,
     is_binary: false,
+    collation: String::new(),
     is_nullable: true,
     as_text: false,
     is_rounded: false,

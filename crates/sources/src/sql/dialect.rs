@@ -45,9 +45,10 @@ pub trait Dialect: Debug + Send + Sync {
         true
     }
 
-    /// True if null comes after all values.
-    fn puts_nulls_last(&self) -> bool {
-        false
+    /// The words of a term of an order that put null after all values, or before them if it goes down, so that an index still
+    /// has the order; `None` if there are none.
+    fn order_of_null(&self, goes_down: bool) -> Option<&'static str> {
+        Some(if goes_down { " NULLS FIRST" } else { " NULLS LAST" })
     }
 
     /// The SQL after the table in an `INSERT` of a row without values.

@@ -266,15 +266,17 @@ impl<'a> Nodes<'a> {
                 return Ok(true);
             }
             let column = quote::column(dialect, "n", &property.column);
-            let down = if way == KeyOrder::Descending { " DESC" } else { "" };
-            if !dialect.puts_nulls_last() {
+            let goes_down = way == KeyOrder::Descending;
+            let down = if goes_down { " DESC" } else { "" };
+            let rank = dialect.rank_of_kind(&column, facts.kind).filter(|_| facts.holds_any);
+            let of_null = dialect.order_of_null(goes_down);
+            // A term that is no column keeps the database from reading the rows in the order of an index.
+            if of_null.is_none() && (facts.is_nullable || rank.is_some()) {
                 terms.push(format!("{column} IS NULL{down}"));
             }
-            if facts.holds_any {
-                terms.extend(dialect.rank_of_kind(&column, facts.kind).map(|rank| format!("{rank}{down}")));
-            }
             let sorted = compared(dialect, &column, facts, facts.kind);
-            terms.push(format!("{sorted}{down}"));
+            let of_null = of_null.unwrap_or_default();
+            terms.extend(rank.into_iter().chain([sorted]).map(|term| format!("{term}{down}{of_null}")));
         }
         draft.order = terms;
         Ok(false)

@@ -216,20 +216,49 @@ impl<'a> Case<'a> {
             tests.push(Test::Between(Bound::Unbounded, Bound::Included(value)));
         }
         tests.push(Test::OneOf(all.iter().map(|row| row[2].clone()).collect()));
+        let mut reading = self.reading();
         for test in tests {
-            let expected: Vec<&Value> = all.iter().filter(|row| test.holds(&row[2])).map(|row| &row[1]).collect();
             let one = Condition::is(VALUE, test.clone());
             // Beside a condition that always holds, and one that never does, it is the same.
             let always = Condition::Any(vec![one.clone(), Condition::is(NUMBER, Test::Absent)]);
             let both = Condition::All(vec![one.clone(), Condition::is(NUMBER, Test::Present)]);
             for condition in [one, always, both] {
-                let conditions = [condition];
-                let mut found = rows(self.reading().as_mut(), Self::nodes(Which::Where(&conditions), &[NUMBER]));
-                found.sort_by_key(|row| number(&row[1]));
-                let found: Vec<&Value> = found.iter().map(|row| &row[1]).collect();
-                assert_eq!(found, expected, "{}: {conditions:?}", self.of.declared);
+                self.check_condition(reading.as_mut(), &all, &test, condition);
             }
         }
+        for other in others() {
+            let mut tests = vec![
+                Test::OneOf(vec![other.clone()]),
+                Test::NoneOf(vec![other.clone()]),
+                Test::Between(Bound::Included(other.clone()), Bound::Unbounded),
+                Test::Between(Bound::Excluded(other.clone()), Bound::Unbounded),
+                Test::Between(Bound::Unbounded, Bound::Included(other.clone())),
+                Test::Between(Bound::Unbounded, Bound::Excluded(other.clone())),
+            ];
+            if let Value::String(text) = &other {
+                tests.extend([Test::StartsWith(text.to_string()), Test::EndsWith(text.to_string())]);
+                tests.push(Test::Contains(text.to_string()));
+            }
+            for test in tests {
+                let condition = Condition::is(VALUE, test.clone());
+                self.check_condition(reading.as_mut(), &all, &test, condition);
+            }
+        }
+    }
+
+    fn check_condition(
+        &self,
+        reading: &mut dyn Reading,
+        all: &[Vec<Value>],
+        test: &Test,
+        condition: Condition,
+    ) {
+        let expected: Vec<&Value> = all.iter().filter(|row| test.holds(&row[2])).map(|row| &row[1]).collect();
+        let conditions = [condition];
+        let mut found = rows(reading, Self::nodes(Which::Where(&conditions), &[NUMBER]));
+        found.sort_by_key(|row| number(&row[1]));
+        let found: Vec<&Value> = found.iter().map(|row| &row[1]).collect();
+        assert_eq!(found, expected, "{}: {conditions:?}", self.of.declared);
     }
 
     /// Rows come in the order of their values as they are read, and the first of them are the first.
@@ -312,6 +341,16 @@ impl<'a> Case<'a> {
             assert_eq!(left, all, "{}: {} was deleted", self.of.declared, last[0]);
         }
     }
+}
+
+/// Values that a column may hold or not, and that databases take for others: beyond its bounds, of another kind, with blanks
+/// at the end, with letters that its character set lacks.
+fn others() -> Vec<Value> {
+    let strings = ["", " ", "a", "A", "a ", "a\t", "a\u{1}", "b", "é", "ж", "🙂", "24", "null", "null "].map(Value::string);
+    let integers = [-1, 0, 1, 5, 24, 70, 71, 2024, 40_000, 4_294_967_297, i64::MAX, i64::MIN].map(Value::Int);
+    let floats = [0.5, -0.0, 24.0, 1e-10, 9e18, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(Value::Float);
+    let lists = [vec![], vec![Value::Float(f64::NAN)], vec![Value::Int(1)]].map(Value::list);
+    [strings.as_slice(), &integers, &floats, &lists].concat()
 }
 
 fn number(value: &Value) -> i64 {

@@ -29,6 +29,13 @@ pub(crate) const TYPES: &[Type] = &[
         ],
     },
     Type {
+        declared: "text COLLATE alike",
+        read: "STRING, exact",
+        key: Key::Exact,
+        write: Write::Exact,
+        values: &[("'a'", Some("'a'")), ("'b'", Some("'b'"))],
+    },
+    Type {
         declared: "oid",
         read: "INTEGER, exact",
         key: Key::Exact,

@@ -136,18 +136,19 @@ impl PatchSection {
     /// Gives all changed properties, key, position and value, a stretch of positions at a time.
     pub fn changes(&self, mut each: impl FnMut(PropertyKeyId, u64, Value) -> Result<()>) -> Result<()> {
         let overlays: Vec<(&PatchSection, &Overlay)> = self.overlays.iter().map(|overlay| (self, overlay)).collect();
-        let mut start = 0;
+        let (mut start, mut found) = (0, 0);
         while start < u64::MAX {
             let end = end_of_stretch(&overlays, start)?;
             for (_, overlay) in &overlays {
                 let (positions, values) = overlay.stretch(&self.file, start..end)?;
+                found += positions.len() as u64;
                 for (row, &position) in positions.iter().enumerate() {
                     each(overlay.key, position, values.value(row))?;
                 }
             }
             start = end;
         }
-        Ok(())
+        all_found(&overlays, found)
     }
 
     /// Adds the positions of all deleted edges, or their places in the in-direction, in order.
@@ -159,19 +160,20 @@ impl PatchSection {
 /// Changed values taken from a patch at a time.
 const STRETCH_VALUES: u64 = 16_384;
 
+/// Fails unless the stretches of overlays held as many values as there are: fewer are found where a list does not ascend.
+fn all_found(overlays: &[(&PatchSection, &Overlay)], found: u64) -> Result<()> {
+    let held: u64 = overlays.iter().map(|(_, overlay)| overlay.positions.count()).sum();
+    match overlays.first().filter(|_| found != held) {
+        Some((section, overlay)) => Err(overlay.positions.disorder(&section.file)),
+        None => Ok(()),
+    }
+}
+
 /// The end of the stretch of positions from `start` in which no overlay has more values than are taken at a time.
 fn end_of_stretch(overlays: &[(&PatchSection, &Overlay)], start: u64) -> Result<u64> {
     let mut end = u64::MAX;
     for (section, overlay) in overlays {
-        let first = overlay.positions.indices(&section.file, &(start..u64::MAX))?.start;
-        if first + STRETCH_VALUES < overlay.positions.count() {
-            let next = overlay.positions.at(&section.file, first + STRETCH_VALUES)?;
-            // Damage under a right checksum must not send the reader back.
-            if next <= start {
-                return Err(overlay.positions.disorder(&section.file));
-            }
-            end = end.min(next);
-        }
+        end = end.min(overlay.positions.end_of_stretch(&section.file, start, STRETCH_VALUES)?);
     }
     Ok(end)
 }

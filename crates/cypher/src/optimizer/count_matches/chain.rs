@@ -61,6 +61,12 @@ impl Chain {
         }
     }
 
+    /// Number of rows that the planner expects to be made, those between the links among them.
+    pub(super) fn rows_walked(&self) -> f64 {
+        let made = self.links.iter().filter(|link| !matches!(link.kind, LinkKind::Condition(_)));
+        self.bottom.estimated_rows + made.map(|link| link.rows).sum::<f64>()
+    }
+
     /// The one slot of the row around it that a subplan starts from.
     pub(super) fn argument(&self) -> Option<SlotId> {
         match &self.bottom.kind {

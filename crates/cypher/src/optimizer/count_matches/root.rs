@@ -9,27 +9,34 @@ use crate::catalog::CompileContext;
 use crate::plan::conditions::conjunction;
 use crate::plan::{Operator, OperatorId, OperatorKind, SlotId};
 
-/// The nodes from which the tree may hang, best first; `None` if it is better to start as the planner chose to.
+/// Walked rows that take the time of one counted edge. The planner's numbers of rows can be far too low, while the cost of
+/// counting has the number of edges as its bound.
+const ROWS_OF_EDGE: f64 = 0.5;
+
+/// The nodes from which the tree may hang, best first; `None` if it is better to walk `rows_walked` rows from where the planner
+/// starts.
 pub(super) fn candidates(
     pattern: &Pattern,
     start: SlotId,
     needed: &Set<SlotId>,
+    rows_walked: f64,
     context: &CompileContext<'_>,
 ) -> Option<Vec<SlotId>> {
-    // The planner starts where a condition leaves few nodes.
-    let is_selective = !pattern.nodes.get(&start)?.predicates.is_empty();
-    let read: Vec<SlotId> = needed.iter().copied().collect();
-    match (read.as_slice(), is_selective) {
-        ([], true) => return Some(vec![start]),
-        ([], false) => {}
-        ([slot], false) if pattern.nodes.contains_key(slot) => return Some(vec![*slot]),
-        ([slot], true) if *slot == start => return Some(vec![start]),
-        _ => return None,
-    }
     let rows = |slot: SlotId| pattern.nodes.get(&slot).map_or(0.0, |node| labelled(&node.labels, context));
     let edges = |edge: &PatternEdge| edge_count(&edge.types, context);
     let nodes = context.statistics.nodes as f64;
     let cost = |slot| Oriented::of(pattern, slot).cost(nodes, &rows, &edges);
+    let read: Vec<SlotId> = needed.iter().copied().collect();
+    match read.as_slice() {
+        // The planner starts where a condition leaves few nodes.
+        [] if !pattern.nodes.get(&start)?.predicates.is_empty() => return Some(vec![start]),
+        [] => {}
+        [slot] if *slot == start => return Some(vec![start]),
+        [slot] if pattern.nodes.contains_key(slot) => {
+            return (cost(*slot) * ROWS_OF_EDGE <= rows_walked).then(|| vec![*slot]);
+        }
+        _ => return None,
+    }
     let mut roots: Vec<(f64, SlotId)> = pattern.nodes.keys().map(|&slot| (cost(slot), slot)).collect();
     roots.sort_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| (*x != start).cmp(&(*y != start))).then(x.cmp(y)));
     Some(roots.into_iter().map(|(_, slot)| slot).collect())

@@ -20,13 +20,14 @@ pub(super) fn column_facts(oid: u32, modifier: i32, name: Option<(&str, &str)>, 
     // To the server blanks at the end of a string of fixed length count for nothing.
     let compares = !is_rounded
         && oid != oid::BPCHAR
-        && !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR)
+        && !matches!(oid, oid::JSON | oid::JSONB | oid::INTERVAL | oid::TIMETZ | oid::BYTEA | oid::CHAR | oid::OID)
         && is_read(oid);
     ColumnFacts {
         sql_type,
         kind,
         compares,
         is_binary: false,
+        collation: String::new(),
         is_nullable: true,
         as_text: !is_read(oid),
         is_rounded,

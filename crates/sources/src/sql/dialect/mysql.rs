@@ -28,9 +28,13 @@ impl Dialect for MySql {
     }
 
     fn cast(&self, parameter: String, value: &Value, sql_type: &str) -> String {
-        match number_type(value, sql_type) {
-            Some(of_number) => format!("CAST({parameter} AS {of_number})"),
-            None => parameter,
+        match (number_type(value, sql_type), sql_type.strip_prefix(COLLATE)) {
+            (Some(of_number), _) => format!("CAST({parameter} AS {of_number})"),
+            (None, Some(collation)) if matches!(value, Value::String(_)) => {
+                let character_set = collation.split('_').next().unwrap_or(collation);
+                format!("CONVERT({parameter} USING {character_set}) COLLATE {collation}")
+            }
+            _ => parameter,
         }
     }
 
@@ -60,7 +64,7 @@ impl Dialect for MySql {
         values: Cow<'q, Column>,
         _has_index: bool,
     ) -> String {
-        let condition = format!("{expression} IN ({})", draft.list(&values, &[&facts.sql_type]));
+        let condition = format!("{expression} IN ({})", draft.list(&values, &[&*compared_type(facts)]));
         // Most collations take letters of both cases for equal; the first condition finds, the second decides.
         if is_text(&values, facts) {
             format!("({condition} AND {} IN ({}))", bytes_of(expression), draft.list(&values, &[""]))
@@ -76,7 +80,8 @@ impl Dialect for MySql {
         facts: &[&ColumnFacts],
         keys: &'q Column,
     ) -> Result<()> {
-        let types: Vec<&str> = facts.iter().map(|facts| &*facts.sql_type).collect();
+        let types: Vec<Cow<'_, str>> = facts.iter().map(|facts| compared_type(facts)).collect();
+        let types: Vec<&str> = types.iter().map(|of| &**of).collect();
         let rows = draft.list(keys, &types);
         draft.conditions.push(format!("({}) IN ({rows})", expressions.join(", ")));
         for ((expression, facts), column) in expressions.iter().zip(facts).zip(key_columns(keys, facts.len())?) {
@@ -88,8 +93,8 @@ impl Dialect for MySql {
         Ok(())
     }
 
-    fn starts_with(&self, draft: &mut Draft<'_>, column: &str, _facts: &ColumnFacts, prefix: &str) -> String {
-        let pattern = draft.value(Value::string(&quote::prefix_pattern(prefix)), "");
+    fn starts_with(&self, draft: &mut Draft<'_>, column: &str, facts: &ColumnFacts, prefix: &str) -> String {
+        let pattern = draft.value(Value::string(&quote::prefix_pattern(prefix)), &compared_type(facts));
         let exact = draft.value(Value::string(prefix), "");
         let start = format!("LEFT({}, OCTET_LENGTH(CONVERT({exact} USING utf8mb4)))", bytes_of(column));
         format!("({column} LIKE {pattern} ESCAPE '!' AND {start} = {exact})")
@@ -115,6 +120,10 @@ impl Dialect for MySql {
         format!("{column} <=> NULL")
     }
 
+    fn order_of_null(&self, _goes_down: bool) -> Option<&'static str> {
+        None
+    }
+
     fn rank_of_kind(&self, column: &str, kind: Option<PropertyKind>) -> Option<String> {
         is_date(kind).then(|| format!("(MONTH({column}) = 0 OR DAYOFMONTH({column}) = 0)"))
     }
@@ -136,6 +145,18 @@ impl Dialect for MySql {
     fn reached(&self, expression: &str, _sql_type: &str, is_alike: bool) -> String {
         let wide = if is_alike { "SIGNED" } else { "CHAR(255)" };
         format!("CAST({expression} AS {wide})")
+    }
+}
+
+/// Type of a parameter that is compared with a column of this collation.
+const COLLATE: &str = "collate ";
+
+/// The type of parameters that are compared with a column. A string that the column's character set lacks would make the
+/// comparison an error; converted, it finds strings with `?` in its place, which the comparison of the bytes leaves out.
+fn compared_type(facts: &ColumnFacts) -> Cow<'_, str> {
+    match &*facts.collation {
+        "" => Cow::Borrowed(&facts.sql_type),
+        collation => Cow::Owned(format!("{COLLATE}{collation}")),
     }
 }
 

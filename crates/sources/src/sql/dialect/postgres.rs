@@ -34,8 +34,9 @@ impl Dialect for Postgres {
         false
     }
 
-    fn puts_nulls_last(&self) -> bool {
-        true
+    /// Null is the largest value without being told.
+    fn order_of_null(&self, _goes_down: bool) -> Option<&'static str> {
+        Some("")
     }
 
     fn cast(&self, parameter: String, _value: &Value, sql_type: &str) -> String {

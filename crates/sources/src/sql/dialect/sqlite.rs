@@ -82,7 +82,7 @@ impl Dialect for Sqlite {
     }
 
     fn rank_of_kind(&self, column: &str, _kind: Option<PropertyKind>) -> Option<String> {
-        Some(format!("CASE typeof({column}) WHEN 'text' THEN 0 WHEN 'blob' THEN 2 ELSE 1 END"))
+        Some(format!("CASE typeof({column}) WHEN 'text' THEN 0 WHEN 'blob' THEN 2 WHEN 'null' THEN 3 ELSE 1 END"))
     }
 
     fn by_bytes(&self, column: &str) -> String {

@@ -160,6 +160,17 @@ impl SortedList {
         self.checked(file, start..self.lower_bound(file, run.end)?, run)
     }
 
+    /// The end of the longest stretch of positions from `start` in which no more than `most` are in the list.
+    pub fn end_of_stretch(&self, file: &StoreFile, start: u64, most: u64) -> Result<u64> {
+        let beyond = self.indices(file, &(start..u64::MAX))?.start + most;
+        if beyond >= self.count {
+            return Ok(u64::MAX);
+        }
+        // Damage under a right checksum must not send the reader back.
+        let end = self.at(file, beyond)?;
+        if end > start { Ok(end) } else { Err(self.disorder(file)) }
+    }
+
     /// The indices, which are no more than the run has positions where the list is in order.
     fn checked(&self, file: &StoreFile, indices: Range<u64>, run: &Range<u64>) -> Result<Range<u64>> {
         let most = run.end.saturating_sub(run.start);
@@ -211,7 +222,71 @@ impl SortedList {
 
 #[cfg(test)]
 mod tests {
-    use super::Filter;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use model::ErrorCode;
+    use model::platform::Disk;
+    use testing::simulation::MemoryDisk;
+
+    use super::{Filter, SortedList};
+    use crate::codec::bits::{Packer, width_of};
+    use crate::file::{FileWriter, StoreFile};
+    use crate::format::FileKind;
+
+    /// A file that holds these positions, in this order.
+    fn list_of(positions: &[u64]) -> (Arc<StoreFile>, SortedList) {
+        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+        let directory = Path::new("/list");
+        disk.create_directory(directory).unwrap();
+        let bound = positions.iter().max().unwrap() + 1;
+        let width = width_of(bound - 1);
+        let (mut packer, mut filter) = (Packer::new(width), Filter::new(bound, positions.len() as u64));
+        for &position in positions {
+            packer.push(position);
+            filter.add(position);
+        }
+        let mut writer = FileWriter::create(&disk, directory, FileKind::Patch, 1, 7).unwrap();
+        let (count, start) = (positions.len() as u64, writer.position() as usize);
+        writer.write(&packer.finish(positions.len())).unwrap();
+        let entry = writer.finish(&[]).unwrap();
+        let file = StoreFile::open(&disk, directory, FileKind::Patch, entry).unwrap();
+        (file, SortedList { count, width, start, bound, filter })
+    }
+
+    /// The positions, taken a stretch of at most three at a time, as patches are read.
+    fn by_stretches((file, list): &(Arc<StoreFile>, SortedList)) -> model::Result<Vec<u64>> {
+        let (mut found, mut start) = (Vec::new(), 0);
+        while start < u64::MAX {
+            let end = list.end_of_stretch(file, start, 3)?;
+            assert!(end > start, "a stretch leads on");
+            list.append(file, start..end, &mut found)?;
+            start = end;
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn stretches_hold_each_position_once() {
+        for positions in [vec![0], vec![0, 1, 2], vec![5, 6, 7, 8], (0..100).map(|x| x * x).collect()] {
+            assert_eq!(by_stretches(&list_of(&positions)).unwrap(), positions);
+        }
+    }
+
+    /// A reader that took the position behind a stretch for its end went round for ever. Positions that are not found are
+    /// told by their number.
+    #[test]
+    fn a_list_out_of_order_is_damage_and_ends() {
+        let back = vec![10, 11, 12, 3, 4, 5, 6, 7, 8];
+        let again = vec![0, 1, 2, 3, 4, 5, 0, 1, 2, 3];
+        for wrong in [back, vec![9; 9], again, (0..40).rev().collect()] {
+            match by_stretches(&list_of(&wrong)) {
+                Ok(found) => assert!(found.len() < wrong.len(), "{wrong:?}: {found:?}"),
+                Err(error) => assert_eq!(error.code(), ErrorCode::Corrupt, "{wrong:?}: {error}"),
+            }
+        }
+        assert!(by_stretches(&list_of(&[9; 9])).is_err(), "the reader would not lead on");
+    }
 
     fn check(bound: u64, positions: &[u64]) {
         let mut filter = Filter::new(bound, positions.len() as u64);

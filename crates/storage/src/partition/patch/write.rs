@@ -6,7 +6,7 @@ use model::id::PropertyKeyId;
 use model::{Column, ColumnBuilder, Result, Value};
 
 use super::list::SortedList;
-use super::{Overlay, PatchSection, end_of_stretch};
+use super::{Overlay, PatchSection, all_found, end_of_stretch};
 use crate::build::BuildContext;
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
@@ -122,12 +122,13 @@ fn merge_overlays(
     let overlays: Vec<(&PatchSection, &Overlay)> =
         layers.iter().filter_map(|layer| Some((*layer, layer.overlay(key)?))).collect();
     let (mut all, mut column) = (Vec::new(), ColumnWriter::default());
-    let mut start = 0;
+    let (mut start, mut found) = (0, 0);
     while start < section.edge_count() {
         let end = end_of_stretch(&overlays, start)?.min(section.edge_count());
         let mut newest: BTreeMap<u64, Value> = BTreeMap::new();
         for (layer, overlay) in &overlays {
             let (positions, values) = overlay.stretch(&layer.file, start..end)?;
+            found += positions.len() as u64;
             newest.extend(positions.into_iter().zip(values.values()));
         }
         let mut values = ColumnBuilder::default();
@@ -137,6 +138,7 @@ fn merge_overlays(
         all.extend(newest.into_keys());
         start = end;
     }
+    all_found(&overlays, found)?;
     writer.overlay(key, &all, column, section)
 }
 
