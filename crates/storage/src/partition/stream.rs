@@ -64,7 +64,8 @@ impl<'a> SectionCursor<'a> {
         let section = self.section;
         let start = section.out_index().runs(section.file(), part, &mut self.nodes, &mut self.ends)?;
         let last = self.ends.last().copied().unwrap_or(start);
-        if start > last || last > section.edge_count() || !self.ends.is_sorted() {
+        let is_ascending = self.ends.first().is_none_or(|&first| start <= first) && self.ends.is_sorted();
+        if !is_ascending || last > section.edge_count() {
             return Err(section.file().damage(0, "the offsets of a pointer index do not ascend"));
         }
         self.position = start;
