@@ -6,6 +6,7 @@
 #   scripts/drivers.sh -k values       the same, with arguments for pytest
 #   KNOT=target/release/knot scripts/drivers.sh      with another binary
 #   SERVER_KILLS=200 scripts/drivers.sh -k kills     many kills
+#   TOOLS=1 scripts/drivers.sh -k tools              sessions of large tools too (400 MB of packages)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/drivers
@@ -17,7 +18,10 @@ skip() {
 if [ -z "$interpreter" ] || ! "$interpreter" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
     skip "Python 3.10 or newer with venv is not installed (on Debian: apt install python3-venv)"
 fi
-tools=("neo4j>=5.28,<7" pytest pytest-timeout)
+tools=("neo4j>=5.28,<7" pytest pytest-timeout "neomodel>=5.4,<8")
+if [ -n "${TOOLS:-}" ]; then
+    tools+=("langchain-neo4j>=0.5,<1" "neo4j-graphrag>=1.7,<2")
+fi
 python=$cache/env/bin/python
 stamp=$cache/tools
 if ! [ -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "${tools[*]}" ]; then
@@ -31,4 +35,4 @@ if [ -z "${KNOT:-}" ]; then
     [ -x "$KNOT" ] || cargo build --package knotwork-cli --all-features
 fi
 export KNOT
-exec "$python" -m pytest -p no:cacheprovider --timeout 120 -q tests/drivers "$@"
+exec "$python" -m pytest -p no:cacheprovider --timeout 120 -q -rs tests/drivers "$@"

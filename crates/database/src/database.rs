@@ -15,12 +15,14 @@ use storage::layout::Layout;
 use storage::version::Version;
 use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
 
+use crate::activity::{Activity, Site};
 use crate::attachments::{Attachment, Attachments};
 use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
 use crate::settings::{Access, Config};
 use crate::statistics::Statistic;
+use crate::tools::Surroundings;
 
 use cypher::catalog::Catalog as _;
 
@@ -58,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) scheduler: Arc<Scheduler>,
     /// Storage that queries spill to.
     pub(crate) spill: Arc<SpillSpace>,
+    /// Sessions and what runs in them.
+    pub(crate) activity: Arc<Activity>,
 }
 
 /// Contents and location of a store.
@@ -139,10 +143,28 @@ impl Database {
         let views = ViewCache::new(store.memory().clone());
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
         let attachments = Arc::new(Attachments::new(store.clone()));
-        let made = Registry::with_sources(&config, views.clone(), Some(attachments.clone()));
+        let activity = Arc::new(Activity::default());
+        let surroundings = Surroundings {
+            activity: activity.clone(),
+            store: Arc::from(store.path().to_string_lossy()),
+            is_read_only: config.access == Access::ReadOnly,
+        };
+        let made = Registry::with_sources(&config, views.clone(), Some(attachments.clone()), Some(&surroundings));
         let registry = RwLock::new(Arc::new(made));
         let (plans, retries) = (PlanCache::default(), Mutex::default());
-        let shared = Shared { store, attachments, config, registry, views, plans, retries, platform, scheduler, spill };
+        let shared = Shared {
+            store,
+            attachments,
+            config,
+            registry,
+            views,
+            plans,
+            retries,
+            platform,
+            scheduler,
+            spill,
+            activity,
+        };
         Ok(Database { shared: Arc::new(shared) })
     }
 
@@ -156,8 +178,13 @@ impl Database {
                 return Err(error.with_remedy("choose another name"));
             }
         }
-        Arc::make_mut(&mut held).procedures.register(procedure);
+        Arc::make_mut(&mut held).add(procedure);
         Ok(())
+    }
+
+    /// Says where clients reach it, for `SHOW DATABASES`, `SHOW SERVERS` and `SHOW USERS`.
+    pub fn set_site(&self, site: Site) {
+        self.shared.activity.set_site(site);
     }
 
     /// Refuses `LOAD CSV` in statements that start from now on: their authors are not on this machine. Callers refuse

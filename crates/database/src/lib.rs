@@ -17,8 +17,13 @@
 //! - `attachments`: the sources that are attached.
 //! - `attach`: databases that are attached, and copied.
 //! - [`rendering`]: single values as text and as JSON.
+//! - [`activity`]: the sessions that are open and what runs in them.
+//! - `shape`: the labels and types of a graph with their properties, from a sample.
+//! - `picture`: nodes and relationships that stand for labels and types.
+//! - [`tools`]: procedures that tools made for Neo4j call, and those behind `SHOW DATABASES` and the like.
 //! - [`array_graph`]: algorithms on edges that come from elsewhere, without a store.
 
+pub mod activity;
 pub mod array_graph;
 mod attach;
 mod attachments;
@@ -30,6 +35,7 @@ pub mod export;
 pub mod import;
 pub mod load;
 pub mod outlook;
+mod picture;
 pub mod plan_cache;
 pub mod plan_report;
 pub mod registry;
@@ -37,8 +43,11 @@ pub mod rendering;
 pub mod result;
 pub mod session;
 pub mod settings;
+mod shape;
 pub mod statistics;
+pub mod tools;
 
+pub use activity::{Client, DATABASE_NAME, Site};
 pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;
 pub use attach::{

@@ -34,12 +34,22 @@ pub struct Outlook {
     pub plan_writes: bool,
     /// True if its plan makes or drops rules, also where it is only told.
     pub is_schema: bool,
+    /// True if it looks at nothing in the graph: it computes, or lists users, databases, transactions or settings.
+    pub is_apart: bool,
 }
 
 impl Outlook {
     /// The outlook of a statement without a plan.
     pub(crate) fn without_plan(action: Action) -> Outlook {
-        Outlook { action, rows: 0.0, work: 0.0, calls_procedure: false, plan_writes: false, is_schema: false }
+        Outlook {
+            action,
+            rows: 0.0,
+            work: 0.0,
+            calls_procedure: false,
+            plan_writes: false,
+            is_schema: false,
+            is_apart: false,
+        }
     }
 
     pub(crate) fn of_plan(prefix: Prefix, plan: &Plan) -> Outlook {
@@ -52,6 +62,7 @@ impl Outlook {
         let mut outlook = Outlook {
             rows: plan.root.estimated_rows,
             plan_writes: plan.mode != PlanMode::Read,
+            is_apart: plan.mode == PlanMode::Read,
             is_schema: plan.mode == PlanMode::Schema,
             ..Outlook::without_plan(action)
         };
@@ -59,8 +70,29 @@ impl Outlook {
         while let Some(operator) = operators.pop() {
             outlook.work += operator.estimated_rows;
             outlook.calls_procedure |= matches!(operator.kind, OperatorKind::Call { .. });
+            outlook.is_apart &= is_apart(&operator.kind);
             operators.extend(operator.inputs());
         }
         outlook
+    }
+}
+
+/// True if an operator looks at nothing in the graph. One that is not known here may.
+fn is_apart(kind: &OperatorKind) -> bool {
+    match kind {
+        OperatorKind::Call { procedure, .. } => procedure.starts_with("dbms.") || &**procedure == "db.ping",
+        OperatorKind::Unit
+        | OperatorKind::Argument { .. }
+        | OperatorKind::Filter { .. }
+        | OperatorKind::Project { .. }
+        | OperatorKind::Extend { .. }
+        | OperatorKind::Distinct { .. }
+        | OperatorKind::Aggregate { .. }
+        | OperatorKind::Sort { .. }
+        | OperatorKind::Top { .. }
+        | OperatorKind::Skip { .. }
+        | OperatorKind::Limit { .. }
+        | OperatorKind::Unwind { .. } => true,
+        _ => false,
     }
 }

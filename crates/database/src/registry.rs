@@ -11,6 +11,7 @@ use crate::attachments::Attachments;
 use crate::load::TableSource;
 use crate::settings::Config;
 use crate::statistics::ListStatistics;
+use crate::tools::{self, Surroundings};
 
 mod listing;
 mod load_csv;
@@ -31,14 +32,15 @@ pub struct Registry {
 impl Registry {
     /// All functions and procedures, for a database opened so, which keeps graphs in memory there.
     pub fn new(config: &Config, views: Arc<ViewCache>) -> Registry {
-        Registry::with_sources(config, views, None)
+        Registry::with_sources(config, views, None, None)
     }
 
-    /// As [`Registry::new`], with what is attached there.
+    /// As [`Registry::new`], with what is attached there, and what is around the database.
     pub(crate) fn with_sources(
         config: &Config,
         views: Arc<ViewCache>,
         attachments: Option<Arc<Attachments>>,
+        surroundings: Option<&Surroundings>,
     ) -> Registry {
         let mut procedures = Procedures::default();
         let own: Vec<Arc<dyn Procedure>> =
@@ -46,6 +48,8 @@ impl Registry {
         let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views));
         all.for_each(|procedure| procedures.register(procedure));
         crate::attach::procedures(attachments).into_iter().for_each(|procedure| procedures.register(procedure));
+        let tools = surroundings.map(tools::procedures).unwrap_or_default();
+        tools.into_iter().for_each(|procedure| procedures.register(procedure));
         procedures.register(listing::settings(config));
         // The last, so that it lists all.
         procedures.register(listing::procedures(&procedures));
@@ -59,6 +63,12 @@ pub(crate) fn refused_load_csv() -> Arc<dyn Procedure> {
 }
 
 impl Registry {
+    /// Adds a procedure, under a name that is new, and to the list of all.
+    pub(crate) fn add(&mut self, procedure: Arc<dyn Procedure>) {
+        self.procedures.register(procedure);
+        self.procedures.replace(listing::procedures(&self.procedures));
+    }
+
     /// The same, for a session that has tables.
     pub(crate) fn with_tables(&self, tables: &Arc<Tables>) -> Registry {
         let mut procedures = self.procedures.clone();

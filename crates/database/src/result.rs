@@ -7,6 +7,7 @@ use exec::identity::{numbered, rename};
 use exec::profile::Counters;
 use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
 
+use crate::picture;
 use crate::plan_report::PlanReport;
 
 /// Contents of a node, for display.
@@ -135,12 +136,32 @@ impl Entities {
         nodes.dedup();
         edges.sort_unstable();
         edges.dedup();
+        let drawn_nodes: Vec<(NodeId, NodeRecord)> = drawn(&mut nodes, |&node| {
+            let (labels, properties) = picture::of_label(picture::label_of(node)?, view);
+            Some((node, NodeRecord { labels, properties }))
+        });
+        let drawn_edges: Vec<(EdgeId, EdgeRecord)> = drawn(&mut edges, |edge| {
+            let (edge_type, properties) = picture::is_edge(edge).then(|| picture::of_type(edge, view))?;
+            Some((edge.id, EdgeRecord { edge_type, properties }))
+        });
         let numbers = numbered(&edges, view)?;
         rename(columns, &numbers);
         let records = read_edges(&edges, view)?.into_iter();
-        let edges = records.map(|(id, record)| (numbers[&id].id, record)).collect();
-        Ok(Entities { nodes: read_nodes(nodes, view)?, edges })
+        let mut edges: Map<EdgeId, EdgeRecord> = records.map(|(id, record)| (numbers[&id].id, record)).collect();
+        edges.extend(drawn_edges);
+        let mut nodes = read_nodes(nodes, view)?;
+        nodes.extend(drawn_nodes);
+        Ok(Entities { nodes, edges })
     }
+}
+
+/// Takes out of `all` what stands for the schema; see [`picture`].
+fn drawn<T, R>(all: &mut Vec<T>, record: impl Fn(&T) -> Option<R>) -> Vec<R> {
+    let records: Vec<R> = all.iter().filter_map(&record).collect();
+    if !records.is_empty() {
+        all.retain(|one| record(one).is_none());
+    }
+    records
 }
 
 fn collect(value: &Value, nodes: &mut Vec<NodeId>, edges: &mut Vec<EdgeValue>) {

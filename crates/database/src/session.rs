@@ -22,9 +22,10 @@ use model::limits::{
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
-use model::{Column, Error, Interrupt, IsolationLevel, PropertyType, ReadView, Result, WriteTransaction, error};
+use model::{Column, Error, Interrupt, IsolationLevel, PropertyType, ReadView, Result, Value, WriteTransaction, error};
 
 use crate::Parameters;
+use crate::activity::{Client, Registration, terminated};
 use crate::attempts::transact;
 use crate::database::Database;
 use crate::outlook::{Action, Outlook};
@@ -53,6 +54,8 @@ pub struct Session {
     trial: Option<Duration>,
     /// Clock that time limits are measured by.
     clock: Arc<dyn Clock>,
+    /// What others see of it.
+    registration: Registration,
 }
 
 impl Database {
@@ -119,6 +122,7 @@ impl Session {
         let transaction = None;
         let generation = 0;
         let clock = database.shared_clock();
+        let registration = database.shared.activity.register(&interrupt);
         Session {
             database,
             transaction,
@@ -133,7 +137,23 @@ impl Session {
             tables: None,
             trial: None,
             clock,
+            registration,
         }
+    }
+
+    /// Says who uses it, for `SHOW TRANSACTIONS` and `SHOW CURRENT USER`.
+    pub fn set_client(&mut self, client: Client) {
+        self.registration.set_client(client);
+    }
+
+    /// What its user says of the present or next transaction, for `SHOW TRANSACTIONS`; forgotten with the transaction.
+    pub fn set_metadata(&mut self, metadata: Option<Value>) {
+        self.registration.set_metadata(metadata);
+    }
+
+    /// True if the transaction that is open was told to end by `TERMINATE TRANSACTIONS`. It ends when it is used again.
+    pub fn is_terminated(&self) -> bool {
+        self.registration.is_terminated()
     }
 
     /// The database.
@@ -223,20 +243,22 @@ impl Session {
         self.transaction = Some(attached.store.write_isolated(self.isolation)?);
         self.generation = attached.generation;
         self.began_us = self.database.clock().unix_us();
+        self.registration.begin(self.database.clock());
         Ok(())
     }
 
     fn commit_listening(&mut self) -> Result<()> {
-        match self.transaction.take() {
-            Some(transaction) => transaction.commit(),
-            None => Err(no_transaction("commit")),
-        }
+        let Some(transaction) = self.transaction.take() else { return Err(no_transaction("commit")) };
+        if self.registration.finish() { Err(terminated()) } else { transaction.commit() }
     }
 
     /// Undoes the transaction's writes.
     pub fn rollback(&mut self) -> Result<()> {
         match self.transaction.take() {
-            Some(_) => Ok(()),
+            Some(_) => {
+                self.registration.finish();
+                Ok(())
+            }
             None => Err(no_transaction("roll back")),
         }
     }
@@ -290,9 +312,19 @@ impl Session {
         // All work for the statement on this thread can be cancelled, from the first look at the text on.
         let interrupt = self.interrupt.clone();
         let _listening = interrupt.listen();
+        let started = self.registration.start(text, &*clock);
+        if started.is_err() {
+            self.transaction = None;
+            started?;
+        }
         self.set_at_work(true);
         let outcome = self.run_listening(text, parameters, sink);
         self.set_at_work(false);
+        if self.registration.end() && outcome.is_err() {
+            self.transaction = None;
+            self.registration.finish();
+            return Err(terminated());
+        }
         let mut summary = outcome?;
         summary.time_ns = clock.now_ns() - start;
         Ok(summary)
@@ -383,7 +415,7 @@ impl Session {
         if let Some((name, span)) = compiled.parameters.iter().find(|(name, _)| !parameters.contains_key(name)) {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
         }
-        parameters.values().try_for_each(model::Value::check_extent)?;
+        parameters.values().try_for_each(Value::check_extent)?;
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (&self.database, self.isolation);
         let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());

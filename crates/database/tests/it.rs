@@ -97,5 +97,7 @@ mod stopping;
 mod streaming;
 #[path = "it/tables.rs"]
 mod tables;
+#[path = "it/tools.rs"]
+mod tools;
 #[path = "it/transactions.rs"]
 mod transactions;

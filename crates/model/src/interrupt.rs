@@ -111,6 +111,11 @@ impl Interrupt {
         Interrupt::default()
     }
 
+    /// True if both are one flag.
+    pub fn is(&self, other: &Interrupt) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Asks the run to stop at its next check.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bolt::message::{Portion, Scope, is_urgent};
 use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, Version, answer};
-use database::Session;
+use database::{Client, Session};
 
 use crate::convert::Form;
 use crate::limits::{LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, UNSENT_BYTES_MAX};
@@ -218,8 +218,8 @@ impl Connection {
         self.is_stranger
     }
 
-    /// Its client has logged in.
-    pub(crate) fn let_in(&mut self) {
+    /// Its client has logged in as this user.
+    pub(crate) fn let_in(&mut self, user: &str) {
         if std::mem::take(&mut self.is_stranger) {
             self.link.server.strangers.fetch_sub(1, Ordering::Relaxed);
         }
@@ -228,6 +228,15 @@ impl Connection {
             let session = self.link.server.database.session();
             self.link.wire.stop_by(session.interrupt());
             self.session = Some(session);
+        }
+        let client = Client {
+            user: user.to_owned(),
+            address: self.link.wire.peer().to_string(),
+            connection: format!("bolt-{}", self.number),
+            protocol: "bolt".to_owned(),
+        };
+        if let Some(session) = &mut self.session {
+            session.set_client(client);
         }
     }
 
@@ -248,7 +257,8 @@ impl Connection {
         let transaction = self.transaction.as_ref().map(|transaction| {
             let idle =
                 transaction.touched_ns.saturating_add(self.link.server.settings.idle_transaction.as_nanos() as u64);
-            transaction.deadline_ns.map_or(idle, |deadline| deadline.min(idle))
+            let is_terminated = self.session.as_ref().is_some_and(Session::is_terminated);
+            if is_terminated { 0 } else { transaction.deadline_ns.map_or(idle, |deadline| deadline.min(idle)) }
         });
         [login, stalled, transaction].into_iter().flatten().min()
     }
@@ -300,10 +310,11 @@ impl Connection {
         if self.is_stranger || is_stalled {
             return self.link.wire.give_up();
         }
+        let is_terminated = self.session.as_ref().is_some_and(Session::is_terminated);
         self.roll_back();
         self.link.streams.clear();
         self.link.answering = None;
-        self.link.deferred = Some(failure::timed_out());
+        self.link.deferred = Some(if is_terminated { failure::terminated() } else { failure::timed_out() });
     }
 
     /// Undoes the transaction, if one is open.

@@ -187,6 +187,11 @@ impl Credentials {
         })
     }
 
+    /// The names of the users.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.users.iter().map(|user| user.name.clone()).collect()
+    }
+
     /// Says whether a name and a password belong together.
     pub(crate) fn check(&self, user: &str, password: &str, from: IpAddr, now_ns: u64) -> Verdict {
         let digest = self.digest(user, password);

@@ -17,9 +17,31 @@ pub(crate) fn plain(code: &str, status: &'static str, description: &str, message
 
 /// The database that was asked for is none of ours.
 pub(crate) fn no_database(name: &str) -> Failure {
-    let message = format!("there is no database '{name}' here; this server has one, whose name is neo4j");
+    let message = format!(
+        "there is no database '{name}' here; this server has one, whose name is neo4j, and system for lists of them"
+    );
     let code = "Neo.ClientError.Database.DatabaseNotFound";
     plain(code, "42N00", "syntax error or access rule violation - no such database", message)
+}
+
+/// The transaction was undone because somebody has ended it.
+pub(crate) fn terminated() -> Failure {
+    plain(
+        "Neo.TransientError.Transaction.Terminated",
+        "25N16",
+        "invalid transaction state - transaction termination transient error",
+        "the transaction was terminated by TERMINATE TRANSACTIONS, and was rolled back",
+    )
+}
+
+/// A statement that the database of no graph does not take.
+pub(crate) fn system_has_no_graph() -> Failure {
+    plain(
+        "Neo.ClientError.Statement.UnsupportedOperationError",
+        "42001",
+        "syntax error or access rule violation - invalid syntax",
+        "the database system holds no graph: it takes SHOW DATABASES and the like; ask the database neo4j",
+    )
 }
 
 /// The transaction was undone because its time was over.

@@ -15,7 +15,6 @@
 //! - `summary`: the end of a statement.
 //! - `failure`: errors as drivers know them.
 //! - `bookmarks`: names of moments that transactions come after.
-//! - `procedures`: what drivers and tools call when they connect.
 //!
 //! Invariants: nothing of a client reaches a session before it has logged in; a client that does not read holds a thread no
 //! longer than `Settings::patience`, and memory no more than `limits` says; every wait has an end.
@@ -28,7 +27,6 @@ mod failure;
 mod limits;
 mod login;
 mod pool;
-mod procedures;
 mod rows;
 pub mod serve;
 pub mod settings;

@@ -7,7 +7,7 @@ use bolt::{Failure, Request, Value, Version, answer};
 use crate::connection::Connection;
 use crate::credentials::Verdict;
 use crate::failure;
-use crate::procedures::agent;
+use crate::settings::agent;
 
 /// Does one of these requests.
 pub(crate) fn act(connection: &mut Connection, request: Request) {
@@ -70,6 +70,7 @@ fn hints(out: &mut bolt::Encoder<'_>, version: Version) {
 /// Lets a client in that says who it is.
 fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
     let server = connection.link.server.clone();
+    let mut name = "";
     if let Some(credentials) = &server.credentials {
         let scheme = text(fields, "scheme").unwrap_or("none");
         let (user, password) = match (scheme, text(fields, "principal"), text(fields, "credentials")) {
@@ -80,8 +81,8 @@ fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
                 return Err(unauthorized(&format!("there is no authentication scheme '{other}', only basic")));
             }
         };
-        match credentials.check(user, password, connection.link.wire.peer(), server.now_ns()) {
-            Verdict::Welcome => {}
+        match credentials.check(user, password, connection.link.wire.peer().ip(), server.now_ns()) {
+            Verdict::Welcome => name = user,
             Verdict::Wrong => return Err(unauthorized("the name or the password is wrong")),
             Verdict::TooMany => {
                 let code = "Neo.ClientError.Security.AuthenticationRateLimit";
@@ -95,7 +96,7 @@ fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
             }
         }
     }
-    connection.let_in();
+    connection.let_in(name);
     Ok(())
 }
 

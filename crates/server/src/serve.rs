@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use database::{Database, Interrupt};
+use database::activity::Users;
+use database::{Database, Interrupt, Site};
 use model::{Consumer, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -19,7 +20,6 @@ use crate::connection::Connection;
 use crate::credentials::Credentials;
 use crate::limits::{EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
-use crate::procedures;
 use crate::settings::{Admission, Settings};
 use crate::wire::{Wire, timespec};
 
@@ -56,6 +56,18 @@ impl Server {
         self.is_ending.load(Ordering::Acquire)
     }
 
+    /// Says to the database where it is reached, and by whom.
+    fn tell_site(self: &Arc<Server>, addresses: &[SocketAddr]) {
+        let own = addresses.first().map(SocketAddr::to_string);
+        let server = Arc::downgrade(self);
+        let users = move || -> Vec<String> {
+            let credentials = server.upgrade();
+            credentials.and_then(|server| server.credentials.as_ref().map(Credentials::names)).unwrap_or_default()
+        };
+        let users = self.credentials.is_some().then(|| Arc::new(users) as Users);
+        self.database.set_site(Site { address: self.settings.advertised.clone().or(own).unwrap_or_default(), users });
+    }
+
     /// Gives a connection to the front.
     pub(crate) fn park(&self, connection: Connection) {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
@@ -88,7 +100,6 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
     };
     let (waker, woken) = pipe().map_err(|cause| error!(Io, "cannot make a pipe: {cause}"))?;
     database.forbid_files();
-    procedures::register(&database)?;
     let bookmarks = Bookmarks::new(&database.info()?.path);
     let server = Arc::new(Server {
         database,
@@ -105,6 +116,7 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
         next: AtomicU64::new(1),
     });
     let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    server.tell_site(&addresses);
     ready(&addresses);
     let mut front = Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new() };
     while end.check_unpaused().is_ok() {

@@ -7,7 +7,12 @@ use std::time::Duration;
 use bolt::Version;
 
 /// The name of the one database: that which clients take if they are told none.
-pub(crate) const DATABASE: &str = "neo4j";
+pub(crate) const DATABASE: &str = database::DATABASE_NAME;
+
+/// The name that drivers look at: most refuse a server that does not begin like this.
+pub(crate) fn agent() -> String {
+    format!("Neo4j/{} (Knotwork {})", database::tools::NEO4J_VERSION, env!("CARGO_PKG_VERSION"))
+}
 
 /// Clients that may come in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,13 @@ use std::time::Duration;
 
 use bolt::message::{Mode, Scope};
 use bolt::{Failure, Limits, Request, Step, answer};
-use database::{Action, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, StatementSummary};
+use database::tools::SYSTEM_NAME;
+use database::{
+    Action, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary, Value,
+};
 
 use crate::connection::{Connection, Link, Transaction};
+use crate::convert::Form;
 use crate::limits::{SEND_BYTES, STREAMS_MAX, UNSENT_BYTES_MAX, WAIT_TIME};
 use crate::rows::{Buffer, Stream};
 use crate::settings::DATABASE;
@@ -27,9 +31,13 @@ pub(crate) fn check_place(database: Option<&str>, impersonated: Option<&str>) ->
         return Err(failure::plain("Neo.ClientError.Security.Forbidden", "42NFF", description, message));
     }
     match database {
-        Some(name) if !name.eq_ignore_ascii_case(DATABASE) => Err(failure::no_database(name)),
+        Some(name) if !name.eq_ignore_ascii_case(DATABASE) && !is_system(database) => Err(failure::no_database(name)),
         _ => Ok(()),
     }
+}
+
+fn is_system(database: Option<&str>) -> bool {
+    database.is_some_and(|name| name.eq_ignore_ascii_case(SYSTEM_NAME))
 }
 
 fn check_scope(connection: &Connection, scope: &Scope) -> Result<(), Failure> {
@@ -61,6 +69,7 @@ pub(crate) fn begin(connection: &mut Connection, request: Request) {
     if let Err(failure) = begun {
         return connection.fail(failure);
     }
+    note_metadata(session, scope, connection.link.form);
     let now = connection.link.server.now_ns();
     let limit = connection.time_limit(scope);
     let deadline_ns = limit.map(|limit| now.saturating_add(limit.as_nanos() as u64));
@@ -73,6 +82,14 @@ pub(crate) fn begin(connection: &mut Connection, request: Request) {
         }
     });
     connection.link.machine.succeed(&request);
+}
+
+/// Keeps what the client says of its transaction. It is shown only, so that what is no value of ours is left out.
+fn note_metadata(session: &mut Session, scope: &Scope, form: Form) {
+    if !scope.metadata.is_empty() {
+        let metadata = convert::parameters(scope.metadata.clone(), form).ok();
+        session.set_metadata(metadata.map(Value::map));
+    }
 }
 
 /// `COMMIT`.
@@ -124,6 +141,9 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
     let (link, session) = (&mut connection.link, &mut connection.session);
     let Some(session) = session else { return };
     session.set_timeout(limit);
+    if !is_in_transaction {
+        note_metadata(session, &scope, form);
+    }
     let started_ns = link.server.now_ns();
     let mut sink = Sink {
         interrupt: session.interrupt(),
@@ -339,6 +359,7 @@ impl ResultSink for Sink<'_> {
                     Error::new(ErrorCode::ReadOnly, "the transaction was begun for reading, and the statement writes");
                 Some(failure::of_error(&error.with_remedy("begin it for writing"), ""))
             }
+            _ if is_system(self.scope.database.as_deref()) && !outlook.is_apart => Some(failure::system_has_no_graph()),
             _ => None,
         };
         self.refusal.is_none()

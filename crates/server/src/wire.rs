@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -92,9 +92,9 @@ impl Wire {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client's address.
-    pub(crate) fn peer(&self) -> IpAddr {
-        self.peer.ip()
+    /// The client's address and port.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
     }
 
     /// The address that the client reached.

@@ -73,6 +73,12 @@ impl Parser<'_> {
         if self.is_word(0, "ALTER") && self.is_word(1, "TABLE") {
             return self.alter_table();
         }
+        if self.is_word(0, "SHOW") {
+            return self.show();
+        }
+        if self.is_word(0, "TERMINATE") {
+            return self.terminate();
+        }
         if let Some(error) = self.unsupported_clause() {
             return Err(error);
         }
@@ -96,9 +102,6 @@ impl Parser<'_> {
                 return Err(self.drop_table());
             }
             return self.drop_rule();
-        }
-        if self.is_word(0, "SHOW") {
-            return self.show();
         }
         if self.is_create_table() {
             return self.create_table();

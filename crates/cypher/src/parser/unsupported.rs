@@ -17,10 +17,9 @@ const CLAUSES: &[(&[&str], &str, &str)] = &[
     (&["DENY"], "DENY", "leave it out"),
     (&["REVOKE"], "REVOKE", "leave it out"),
     (&["RENAME"], "RENAME", "leave it out"),
-    (&["TERMINATE"], "TERMINATE", "cancel the query where it runs"),
 ];
 
-/// Objects besides constraints and indexes that `CREATE`, `DROP` and `SHOW` do not know.
+/// Objects besides constraints and indexes that `CREATE` and `DROP` do not know, and `SHOW` only in part.
 const SCHEMA_OBJECTS: &[&str] = &[
     "TEXT", "POINT", "LOOKUP", "FULLTEXT", "VECTOR", "BTREE", "DATABASE", "DATABASES", "USER", "USERS", "ROLE",
     "ROLES", "ALIAS", "ALIASES", "FUNCTION", "PROCEDURE", "TRANSACTION", "TRANSACTIONS", "SERVER", "SERVERS",
@@ -64,12 +63,20 @@ impl Parser<'_> {
         if is_all(&["CREATE", "OR", "REPLACE"]) {
             return Some(self.unsupported("CREATE OR REPLACE", self.words_span(3), "drop it first"));
         }
-        let is_schema = ["CREATE", "DROP", "SHOW"].iter().any(|word| self.is_word(0, word));
-        let object = SCHEMA_OBJECTS.iter().find(|object| self.is_word(1, object)).filter(|_| is_schema)?;
-        let verb = self.word(0).to_ascii_uppercase();
+        let verb = ["CREATE", "DROP"].into_iter().find(|verb| self.is_word(0, verb))?;
+        let object = SCHEMA_OBJECTS.iter().find(|object| self.is_word(1, object))?;
         let of_index = if self.is_word(2, "INDEX") { " INDEX" } else { "" };
         let what = format!("{verb} {object}{of_index}");
         Some(self.unsupported(&what, self.words_span(2), instead_of(object, self.is_word(2, "INDEX"))))
+    }
+
+    /// Behind `SHOW`.
+    pub(super) fn unsupported_shown(&self) -> Option<Error> {
+        let object = SCHEMA_OBJECTS.iter().find(|object| self.is_word(0, object))?;
+        let is_index = ["INDEX", "INDEXES"].iter().any(|word| self.is_word(1, word));
+        let of_index = if is_index { " INDEXES" } else { "" };
+        let span = self.words_span(1 + usize::from(is_index));
+        Some(self.unsupported(&format!("SHOW {object}{of_index}"), span, instead_of(object, is_index)))
     }
 
     /// At a function's name, before its parenthesis.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use exec::procedures::columns_of;
+use exec::procedures::{columns_of, described_argument};
 use model::procedure::{
     ArgumentSpec, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, Procedures, RowSink, YieldSpec,
 };
@@ -16,11 +16,29 @@ struct Listing {
     rows: Vec<Vec<Value>>,
 }
 
-const PROCEDURE: &[YieldSpec] = &[text("name"), text("signature"), text("description"), text("mode")];
+const PROCEDURE: &[YieldSpec] = &[
+    text("name"),
+    text("description"),
+    text("mode"),
+    of("worksOnSystem", "BOOLEAN"),
+    text("signature"),
+    of("argumentDescription", "LIST<MAP>"),
+    of("returnDescription", "LIST<MAP>"),
+    of("admin", "BOOLEAN"),
+    of("rolesExecution", "LIST<STRING>"),
+    of("rolesBoostedExecution", "LIST<STRING>"),
+    of("isDeprecated", "BOOLEAN"),
+    text("deprecatedBy"),
+    of("option", "MAP"),
+];
 const SETTING: &[YieldSpec] = &[text("name"), text("value"), text("description")];
 
+const fn of(name: &'static str, type_name: &'static str) -> YieldSpec {
+    YieldSpec { name, type_name }
+}
+
 const fn text(name: &'static str) -> YieldSpec {
-    YieldSpec { name, type_name: "STRING" }
+    of(name, "STRING")
 }
 
 fn listing(name: &'static str, description: &'static str, yields: &'static [YieldSpec]) -> Listing {
@@ -33,7 +51,8 @@ fn listing(name: &'static str, description: &'static str, yields: &'static [Yiel
 pub(super) fn procedures(others: &Procedures) -> Arc<dyn Procedure> {
     let mut made = listing("dbms.procedures", "The procedures that queries can call.", PROCEDURE);
     let own = described(&made.signature);
-    made.rows = others.iter().map(|other| described(other.signature())).chain([own]).collect();
+    let others = others.iter().map(|other| other.signature()).filter(|other| other.name != made.signature.name);
+    made.rows = others.map(described).chain([own]).collect();
     made.rows.sort_by_key(|row| row[0].to_string());
     Arc::new(made)
 }
@@ -48,7 +67,23 @@ fn described(signature: &ProcedureSignature) -> Vec<Value> {
         signature.yields.iter().map(|column| format!("{} :: {}", column.name, column.type_name)).collect();
     let usage = format!("{}({}) :: ({})", signature.name, arguments.join(", "), yields.join(", "));
     let mode = if signature.mode == ProcedureMode::Read { "READ" } else { "WRITE" };
-    [signature.name, &usage, signature.description, mode].map(Value::string).to_vec()
+    let one = |held: &ArgumentSpec| described_argument(held.name, held.type_name, held.description);
+    let column = |held: &YieldSpec| described_argument(held.name, held.type_name, held.name);
+    vec![
+        Value::string(signature.name),
+        Value::string(signature.description),
+        Value::string(mode),
+        Value::Bool(signature.name.starts_with("dbms.")),
+        Value::string(&usage),
+        Value::list(signature.arguments.iter().map(one).collect()),
+        Value::list(signature.yields.iter().map(column).collect()),
+        Value::Bool(false),
+        Value::Null,
+        Value::Null,
+        Value::Bool(false),
+        Value::Null,
+        Value::map([(Arc::from("deprecated"), Value::Bool(false))]),
+    ]
 }
 
 /// Lists how the database was opened.

@@ -56,7 +56,10 @@ fn lookups_by_constraint_and_id() {
         "MATCH (n:N) WITH collect(id(n)) AS ids MATCH (m) WHERE id(m) IN ids RETURN m.name",
         &["'a'", "'b'", "'c'"],
     );
-    check(&format!("{script}SHOW CONSTRAINTS"), &["'c', 'UNIQUENESS', 'NODE', ['N'], ['id'], null"]);
+    check(
+        &format!("{script}SHOW CONSTRAINTS YIELD name, type, entityType, labelsOrTypes, properties, propertyType"),
+        &["'c', 'UNIQUENESS', 'NODE', ['N'], ['id'], null"],
+    );
 }
 
 #[test]

@@ -107,7 +107,9 @@ fn constraints() {
     check_error(&format!("{constraint}CREATE (:N {{id: 1}}), (:N {{id: 1}})"), "CONSTRAINT");
     check_error(&format!("{constraint}{constraint}"), "SCHEMA");
     check(
-        &format!("{constraint}CREATE CONSTRAINT c IF NOT EXISTS FOR (n:N) REQUIRE n.id IS UNIQUE;\nSHOW CONSTRAINTS"),
+        &format!(
+            "{constraint}CREATE CONSTRAINT c IF NOT EXISTS FOR (n:N) REQUIRE n.id IS UNIQUE;\nSHOW CONSTRAINTS YIELD name, type, entityType, labelsOrTypes, properties, propertyType"
+        ),
         &["'c', 'UNIQUENESS', 'NODE', ['N'], ['id'], null"],
     );
     check(&format!("{constraint}DROP CONSTRAINT c;\nCREATE (:N {{id: 1}}), (:N {{id: 1}});\nSHOW CONSTRAINTS"), &[]);

@@ -220,7 +220,7 @@ fn statements_that_are_no_queries() {
         ("SHOW SORT KEYS", "CALL db.sortKeys() YIELD *"),
         ("DROP CONSTRAINT c", ""),
         ("DROP CONSTRAINT c IF EXISTS", ""),
-        ("SHOW CONSTRAINTS", "CALL db.constraints() YIELD *"),
+        ("SHOW CONSTRAINTS", RULES),
         ("BEGIN", ""),
         ("begin transaction;", "BEGIN"),
         ("COMMIT", ""),
@@ -228,11 +228,24 @@ fn statements_that_are_no_queries() {
     ]);
 }
 
+const RULES: &str =
+    "CALL db.constraints() YIELD id, name, type, entityType, labelsOrTypes, properties, ownedIndex, propertyType";
+const INDEXES: &str = "CALL db.indexes() YIELD id, name, state, populationPercent, type, entityType, labelsOrTypes, properties, indexProvider, owningConstraint, lastRead, readCount";
+
 #[test]
 fn lists_tables_and_files() {
     check(&[
-        ("SHOW INDEXES", "CALL db.indexes() YIELD *"),
-        ("show all constraints", "CALL db.constraints() YIELD *"),
+        ("SHOW INDEXES", INDEXES),
+        ("show all constraints", RULES),
+        ("SHOW VECTOR INDEX YIELD name", "CALL db.indexes('VECTOR') YIELD name"),
+        ("SHOW TRANSACTION 'a' YIELD status", "CALL dbms.transactions('a') YIELD status"),
+        ("SHOW TRANSACTIONS 'a', $b YIELD status", "CALL dbms.transactions(['a', $b]) YIELD status"),
+        ("SHOW DATABASE neo4j YIELD name", "CALL dbms.databases('neo4j') YIELD name"),
+        ("SHOW USER YIELD user", "CALL dbms.users() YIELD user"),
+        ("SHOW CURRENT USER", "CALL dbms.currentUser() YIELD *"),
+        ("SHOW PROCEDURES EXECUTABLE BY CURRENT USER YIELD name", "CALL dbms.procedures() YIELD name"),
+        ("TERMINATE TRANSACTIONS 'a', 'b'", "CALL dbms.terminateTransactions(['a', 'b']) YIELD *"),
+        ("terminate transaction $id yield message", "CALL dbms.terminateTransactions($id) YIELD message"),
         (
             "SHOW INDEX YIELD name, type AS kind WHERE kind = 'RANGE'",
             "CALL db.indexes() YIELD name, type AS kind WHERE kind = 'RANGE'",
@@ -240,7 +253,7 @@ fn lists_tables_and_files() {
         ("SHOW PROCEDURES YIELD name RETURN count(*) AS n", "CALL dbms.procedures() YIELD name RETURN count(*) AS n"),
         (
             "SHOW FUNCTIONS WHERE name STARTS WITH 'to'",
-            "CALL dbms.functions() YIELD name, signature, description, aggregating WHERE name STARTS WITH 'to'",
+            "CALL dbms.functions() YIELD name, category, description WHERE name STARTS WITH 'to'",
         ),
         (
             "create node table Person(id INT64 PRIMARY KEY, names string[], born DATE)",

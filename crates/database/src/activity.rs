@@ -1,0 +1,317 @@
+//! Sessions that are open and what runs in them, for `SHOW TRANSACTIONS` and `TERMINATE TRANSACTIONS`; and the place at which
+//! the database is reached.
+//!
+//! Invariant: a transaction that was begun and told to end never commits. Who ends it marks it and raises the interrupt of its
+//! session under one lock; the session looks at the mark after it has lowered its interrupt, and before it commits it takes the
+//! transaction from the list, in one step. A statement on its own is stopped unless it is committing already.
+//! Cost: a statement takes one uncontended lock at its start and one at its end, and copies the start of its text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use model::platform::Clock;
+use model::temporal::{DateTime, Duration, Zone};
+use model::{Error, Interrupt, Result, Value, error};
+
+/// The name of the database, by which clients of a server ask for it.
+pub const DATABASE_NAME: &str = "neo4j";
+
+/// Bytes of a statement that are kept to be shown.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Who uses a session. All is empty in a process that has the database itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Client {
+    /// The name of the user.
+    pub user: String,
+    /// The address of the client.
+    pub address: String,
+    /// The name of the connection.
+    pub connection: String,
+    /// The protocol.
+    pub protocol: String,
+}
+
+/// Names of the users who may log in.
+pub type Users = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
+
+/// The place at which a database is reached.
+#[derive(Clone, Default)]
+pub struct Site {
+    /// The address that clients dial; empty if the process has the database for itself.
+    pub address: String,
+    /// Users who may log in; `None` where nobody has to.
+    pub users: Option<Users>,
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("address", &self.address).field("has_users", &self.users.is_some()).finish()
+    }
+}
+
+/// A moment, by both clocks.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    unix_us: i64,
+    ns: u64,
+}
+
+impl Moment {
+    fn now(clock: &dyn Clock) -> Moment {
+        Moment { unix_us: clock.unix_us(), ns: clock.now_ns() }
+    }
+
+    fn text(self) -> Value {
+        let (seconds, micros) = (self.unix_us.div_euclid(1_000_000), self.unix_us.rem_euclid(1_000_000));
+        let moment = DateTime { seconds, nanosecond: micros as u32 * 1_000, zone: Zone::UTC };
+        Value::string(&moment.to_string())
+    }
+
+    fn since(self, clock: &dyn Clock) -> Value {
+        let ns = clock.now_ns().saturating_sub(self.ns);
+        let (seconds, nanosecond) = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as u32);
+        Value::Duration(Duration { months: 0, days: 0, seconds, nanosecond })
+    }
+}
+
+/// A transaction, or a statement that is one by itself.
+#[derive(Debug)]
+struct Begun {
+    number: u64,
+    at: Moment,
+    /// True from `BEGIN` to its end; otherwise it ends with its statement.
+    is_open: bool,
+    is_terminated: bool,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    client: Client,
+    /// What the client says of its next or present transaction.
+    metadata: Option<Value>,
+    transaction: Option<Begun>,
+    /// The number of the statement that runs, and its start.
+    statement: Option<(u64, Moment)>,
+    /// Its text, or the start of it.
+    text: String,
+}
+
+/// A session as others see it.
+#[derive(Debug)]
+struct Entry {
+    interrupt: Interrupt,
+    held: Mutex<Held>,
+}
+
+impl Entry {
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Result of asking for the end of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Terminated {
+    /// It was told, and belongs to this user.
+    Told(String),
+    /// There is none of that name.
+    NotFound,
+}
+
+/// All sessions of a database.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    sessions: Mutex<BTreeMap<u64, Arc<Entry>>>,
+    next: AtomicU64,
+    site: RwLock<Site>,
+}
+
+/// A session among the others, from its beginning to its end.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    activity: Arc<Activity>,
+    entry: Arc<Entry>,
+    number: u64,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.activity.lock().remove(&self.number);
+    }
+}
+
+/// The error of a statement whose transaction was ended by somebody else.
+pub(crate) fn terminated() -> Error {
+    error!(Cancelled, "the transaction was terminated, and is undone")
+        .with_remedy("begin another, if it is still wanted")
+}
+
+impl Registration {
+    /// A statement begins; fails if the transaction that it belongs to was told to end.
+    pub(crate) fn start(&self, text: &str, clock: &dyn Clock) -> Result<()> {
+        let mut held = self.entry.lock();
+        if held.transaction.as_ref().is_some_and(|transaction| transaction.is_terminated) {
+            held.transaction = None;
+            return Err(terminated());
+        }
+        let at = Moment::now(clock);
+        held.text.clear();
+        let mut end = text.len().min(TEXT_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        held.text.push_str(&text[..end]);
+        held.statement = Some((self.activity.number(), at));
+        if held.transaction.is_none() {
+            let number = self.activity.number();
+            held.transaction = Some(Begun { number, at, is_open: false, is_terminated: false });
+        }
+        Ok(())
+    }
+
+    /// The statement has ended. True if it was told to.
+    pub(crate) fn end(&self) -> bool {
+        let mut held = self.entry.lock();
+        held.statement = None;
+        let is_terminated = held.transaction.as_ref().is_some_and(|transaction| transaction.is_terminated);
+        if held.transaction.as_ref().is_some_and(|transaction| !transaction.is_open) {
+            held.transaction = None;
+            held.metadata = None;
+        }
+        is_terminated
+    }
+
+    /// A transaction begins, which goes on behind the statement.
+    pub(crate) fn begin(&self, clock: &dyn Clock) {
+        let mut held = self.entry.lock();
+        match &mut held.transaction {
+            Some(transaction) => transaction.is_open = true,
+            None => {
+                let (number, at) = (self.activity.number(), Moment::now(clock));
+                held.transaction = Some(Begun { number, at, is_open: true, is_terminated: false });
+            }
+        }
+    }
+
+    /// The transaction has ended, or is about to be committed. True if it was told to end before.
+    pub(crate) fn finish(&self) -> bool {
+        let mut held = self.entry.lock();
+        held.metadata = None;
+        held.transaction.take().is_some_and(|transaction| transaction.is_terminated)
+    }
+
+    /// True if the transaction was told to end.
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.entry.lock().transaction.as_ref().is_some_and(|transaction| transaction.is_terminated)
+    }
+
+    pub(crate) fn set_client(&self, client: Client) {
+        self.entry.lock().client = client;
+    }
+
+    pub(crate) fn set_metadata(&self, metadata: Option<Value>) {
+        self.entry.lock().metadata = metadata;
+    }
+}
+
+impl Activity {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Entry>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Adds a session.
+    pub(crate) fn register(self: &Arc<Activity>, interrupt: &Interrupt) -> Registration {
+        let entry = Arc::new(Entry { interrupt: interrupt.clone(), held: Mutex::default() });
+        let number = self.number();
+        self.lock().insert(number, entry.clone());
+        Registration { activity: self.clone(), entry, number }
+    }
+
+    pub(crate) fn site(&self) -> Site {
+        self.site.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_site(&self, site: Site) {
+        *self.site.write().unwrap_or_else(PoisonError::into_inner) = site;
+    }
+
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// The client of the session that hears this interrupt.
+    pub(crate) fn client_of(&self, interrupt: &Interrupt) -> Client {
+        let entry = self.entries().into_iter().find(|entry| entry.interrupt.is(interrupt));
+        entry.map(|entry| entry.lock().client.clone()).unwrap_or_default()
+    }
+
+    /// Asks for the end of the transaction of that name.
+    pub(crate) fn terminate(&self, name: &str) -> Terminated {
+        for entry in self.entries() {
+            let mut held = entry.lock();
+            let Some(transaction) = held.transaction.as_mut().filter(|held| transaction_name(held.number) == name)
+            else {
+                continue;
+            };
+            transaction.is_terminated = true;
+            if held.statement.is_some() {
+                entry.interrupt.cancel();
+            }
+            return Terminated::Told(held.client.user.clone());
+        }
+        Terminated::NotFound
+    }
+
+    /// The rows of `SHOW TRANSACTIONS`: of all transactions, or of those with these names.
+    pub(crate) fn transactions(&self, names: &[String], clock: &dyn Clock) -> Vec<Vec<Value>> {
+        let entries = self.entries();
+        let rows = entries.iter().filter_map(|entry| row(&entry.lock(), names, clock));
+        rows.collect()
+    }
+}
+
+fn transaction_name(number: u64) -> String {
+    format!("{DATABASE_NAME}-transaction-{number}")
+}
+
+fn row(held: &Held, names: &[String], clock: &dyn Clock) -> Option<Vec<Value>> {
+    let transaction = held.transaction.as_ref()?;
+    let name = transaction_name(transaction.number);
+    if !names.is_empty() && !names.contains(&name) {
+        return None;
+    }
+    let text = Value::string;
+    let of_statement = |value: &dyn Fn(&(u64, Moment)) -> Value| held.statement.as_ref().map_or(Value::Null, value);
+    let status = if transaction.is_terminated { "Terminated with reason: told to end" } else { "Running" };
+    let client = &held.client;
+    let statement = if held.statement.is_some() { model::secrets::masked(&held.text) } else { String::new() };
+    Some(vec![
+        text(DATABASE_NAME),
+        text(&name),
+        of_statement(&|(number, _)| Value::string(&format!("query-{number}"))),
+        text(&client.connection),
+        text(&client.address),
+        text(&client.user),
+        text(&statement),
+        transaction.at.text(),
+        text(status),
+        transaction.at.since(clock),
+        text(""),
+        held.metadata.clone().unwrap_or_else(|| Value::map([])),
+        // They may hold what only their owner is to see.
+        Value::Null,
+        of_statement(&|(_, at)| at.text()),
+        of_statement(&|_| Value::string("running")),
+        of_statement(&|(_, at)| at.since(clock)),
+        text(&client.protocol),
+        Value::Null,
+        text(""),
+    ])
+}

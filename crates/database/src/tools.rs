@@ -1,0 +1,338 @@
+//! Procedures that drivers and tools made for Neo4j call when they connect, and those behind `SHOW DATABASES`, `SHOW USERS`,
+//! `SHOW TRANSACTIONS` and their like.
+//!
+//! The module `meta` has those that tell the shape of the graph.
+
+use std::sync::Arc;
+
+use exec::procedures::columns_of;
+use model::procedure::{
+    ArgumentSpec, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
+};
+use model::{Result, Value, error};
+
+use crate::activity::{Activity, DATABASE_NAME, Terminated};
+
+mod meta;
+
+/// The version of Neo4j whose drivers and tools are served.
+pub const NEO4J_VERSION: &str = "5.26.0";
+
+/// What a procedure of this module is made of.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    /// The sessions of the database.
+    pub(crate) activity: Arc<Activity>,
+    /// The store's name: its path.
+    pub(crate) store: Arc<str>,
+    /// True if nothing can be written.
+    pub(crate) is_read_only: bool,
+}
+
+type Rows = Vec<Vec<Value>>;
+type Listed = fn(&Surroundings, &mut ProcedureContext<'_>, &[Value]) -> Result<Rows>;
+
+/// A procedure, and the function that makes its rows.
+#[derive(Clone)]
+struct Tool {
+    signature: ProcedureSignature,
+    rows: Listed,
+}
+
+struct Placed {
+    tool: Tool,
+    surroundings: Surroundings,
+}
+
+impl Procedure for Placed {
+    fn signature(&self) -> &ProcedureSignature {
+        &self.tool.signature
+    }
+
+    fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
+        let rows = (self.tool.rows)(&self.surroundings, context, arguments)?;
+        sink(columns_of(&rows, self.tool.signature.yields.len()))?;
+        Ok(())
+    }
+}
+
+/// All of them.
+pub(crate) fn procedures(surroundings: &Surroundings) -> Vec<Arc<dyn Procedure>> {
+    let tools = of_place().into_iter().chain(of_activity()).chain(meta::tools());
+    tools.map(|tool| Arc::new(Placed { tool, surroundings: surroundings.clone() }) as Arc<dyn Procedure>).collect()
+}
+
+const fn of(name: &'static str, type_name: &'static str) -> YieldSpec {
+    YieldSpec { name, type_name }
+}
+
+const fn text(name: &'static str) -> YieldSpec {
+    of(name, "STRING")
+}
+
+const fn texts(name: &'static str) -> YieldSpec {
+    of(name, "LIST<STRING>")
+}
+
+const fn flag(name: &'static str) -> YieldSpec {
+    of(name, "BOOLEAN")
+}
+
+const fn tool(name: &'static str, description: &'static str, yields: &'static [YieldSpec], rows: Listed) -> Tool {
+    let mode = ProcedureMode::Read;
+    Tool { signature: ProcedureSignature { name, aliases: &[], description, mode, arguments: &[], yields }, rows }
+}
+
+fn with(arguments: &'static [ArgumentSpec], tool: Tool) -> Tool {
+    Tool { signature: ProcedureSignature { arguments, ..tool.signature }, ..tool }
+}
+
+fn also(aliases: &'static [&'static str], tool: Tool) -> Tool {
+    Tool { signature: ProcedureSignature { aliases, ..tool.signature }, ..tool }
+}
+
+const NAMES: &[ArgumentSpec] = &[ArgumentSpec {
+    name: "names",
+    type_name: "STRING | LIST<STRING>",
+    description: "One name or several; all, if left out.",
+    default: Some(|| Value::list(Vec::new())),
+}];
+const IDS: &[ArgumentSpec] = &[ArgumentSpec {
+    name: "ids",
+    type_name: "STRING | LIST<STRING>",
+    description: "The ids of transactions, as SHOW TRANSACTIONS tells them.",
+    default: None,
+}];
+
+const COMPONENT: &[YieldSpec] = &[text("name"), texts("versions"), text("edition")];
+const PING: &[YieldSpec] = &[flag("success")];
+const INFO: &[YieldSpec] = &[text("id"), text("name"), of("creationDate", "STRING")];
+const LICENSE: &[YieldSpec] = &[text("status"), of("daysLeftOnTrial", "INTEGER"), of("totalTrialDays", "INTEGER")];
+const SETTING: &[YieldSpec] = &[text("name"), text("description"), text("value"), flag("dynamic")];
+const CURRENT: &[YieldSpec] = &[text("username"), texts("roles"), texts("flags")];
+const USER: &[YieldSpec] =
+    &[text("user"), texts("roles"), flag("passwordChangeRequired"), flag("suspended"), text("home")];
+const DATABASE: &[YieldSpec] = &[
+    text("name"),
+    text("type"),
+    texts("aliases"),
+    text("access"),
+    text("address"),
+    text("role"),
+    flag("writer"),
+    text("requestedStatus"),
+    text("currentStatus"),
+    text("statusMessage"),
+    flag("default"),
+    flag("home"),
+    texts("constituents"),
+    text("databaseID"),
+    text("serverID"),
+    text("store"),
+];
+const SERVER: &[YieldSpec] = &[
+    text("name"),
+    text("address"),
+    text("state"),
+    text("health"),
+    texts("hosting"),
+    text("serverId"),
+    text("httpAddress"),
+    text("httpsAddress"),
+    text("version"),
+];
+const TRANSACTION: &[YieldSpec] = &[
+    text("database"),
+    text("transactionId"),
+    text("currentQueryId"),
+    text("connectionId"),
+    text("clientAddress"),
+    text("username"),
+    text("currentQuery"),
+    text("startTime"),
+    text("status"),
+    of("elapsedTime", "DURATION"),
+    text("outerTransactionId"),
+    of("metaData", "MAP"),
+    of("parameters", "MAP"),
+    text("currentQueryStartTime"),
+    text("currentQueryStatus"),
+    of("currentQueryElapsedTime", "DURATION"),
+    text("protocol"),
+    text("requestUri"),
+    text("statusDetails"),
+];
+const TERMINATION: &[YieldSpec] = &[text("transactionId"), text("username"), text("message")];
+
+/// What and where this is.
+fn of_place() -> Vec<Tool> {
+    vec![
+        tool("dbms.components", "The version of Neo4j that clients may take this for.", COMPONENT, |_, _, _| {
+            let versions = texts_of([NEO4J_VERSION]);
+            Ok(vec![vec![Value::string("Neo4j Kernel"), versions, Value::string("community")]])
+        }),
+        tool("db.ping", "True, if the database answers.", PING, |_, _, _| Ok(vec![vec![Value::Bool(true)]])),
+        tool("db.info", "The name of the database.", INFO, |surroundings, _, _| {
+            Ok(vec![vec![identity(surroundings), Value::string(DATABASE_NAME), Value::Null]])
+        }),
+        tool("dbms.licenseAgreementDetails", "That there is no agreement to be accepted.", LICENSE, |_, _, _| {
+            Ok(vec![vec![Value::string("yes"), Value::Int(0), Value::Int(0)]])
+        }),
+        also(
+            &["dbms.listConfig"],
+            tool("dbms.clientConfig", "Settings that Neo4j Browser asks for.", SETTING, |_, _, _| Ok(settings())),
+        ),
+        with(NAMES, tool("dbms.databases", "The databases, for SHOW DATABASES.", DATABASE, databases)),
+        tool("dbms.servers", "This server, for SHOW SERVERS.", SERVER, servers),
+    ]
+}
+
+/// Users and what they do.
+fn of_activity() -> Vec<Tool> {
+    vec![
+        tool("dbms.showCurrentUser", "The user of this session.", CURRENT, |surroundings, context, _| {
+            let user = surroundings.activity.client_of(context.interrupt).user;
+            Ok(vec![vec![Value::string(&user), Value::Null, Value::list(Vec::new())]])
+        }),
+        tool(
+            "dbms.currentUser",
+            "The user of this session, for SHOW CURRENT USER.",
+            USER,
+            |surroundings, context, _| Ok(vec![user(&surroundings.activity.client_of(context.interrupt).user)]),
+        ),
+        tool("dbms.users", "Users who may log in, for SHOW USERS.", USER, |surroundings, _, _| {
+            let users = surroundings.activity.site().users.map(|users| users()).unwrap_or_default();
+            Ok(users.iter().map(|name| user(name)).collect())
+        }),
+        with(
+            NAMES,
+            tool(
+                "dbms.transactions",
+                "Transactions at work, for SHOW TRANSACTIONS.",
+                TRANSACTION,
+                |held, context, names| Ok(held.activity.transactions(&names_of(names), context.clock)),
+            ),
+        ),
+        with(
+            IDS,
+            tool(
+                "dbms.terminateTransactions",
+                "Ends transactions, for TERMINATE TRANSACTIONS.",
+                TERMINATION,
+                |surroundings, _, ids| Ok(names_of(ids).into_iter().map(|id| termination(surroundings, &id)).collect()),
+            ),
+        ),
+    ]
+}
+
+fn texts_of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Value {
+    Value::list(texts.into_iter().map(Value::string).collect())
+}
+
+/// The names in the first argument: one, or a list of several.
+fn names_of(arguments: &[Value]) -> Vec<String> {
+    let name = |value: &Value| if let Value::String(name) = value { Some(name.to_string()) } else { None };
+    match arguments.first() {
+        Some(Value::List(names)) => names.iter().filter_map(name).collect(),
+        Some(other) => name(other).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// A name of the store that is the same whenever it is opened at this place.
+fn identity(surroundings: &Surroundings) -> Value {
+    // FNV-1a with 64 bits.
+    let hash = surroundings
+        .store
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    Value::string(&format!("{hash:016X}"))
+}
+
+fn user(name: &str) -> Vec<Value> {
+    vec![Value::string(name), Value::Null, Value::Bool(false), Value::Bool(false), Value::Null]
+}
+
+/// Settings of Neo4j that its Browser looks at, with the values that fit here.
+fn settings() -> Rows {
+    let row = |(name, description, value): (&str, &str, &str)| {
+        vec![Value::string(name), Value::string(description), Value::string(value), Value::Bool(false)]
+    };
+    [
+        ("browser.allow_outgoing_connections", "whether Neo4j Browser may reach other hosts", "false"),
+        ("browser.credential_timeout", "how long Neo4j Browser keeps a password", "0s"),
+        ("browser.retain_connection_credentials", "whether Neo4j Browser keeps a password", "true"),
+        ("client.allow_telemetry", "whether clients may send what they observe", "false"),
+        ("dbms.default_database", "the database of sessions that name none", DATABASE_NAME),
+        ("initial.dbms.default_database", "the database of sessions that name none", DATABASE_NAME),
+    ]
+    .map(row)
+    .to_vec()
+}
+
+fn databases(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, arguments: &[Value]) -> Result<Rows> {
+    let names = names_of(arguments);
+    let address = surroundings.activity.site().address;
+    let row = |name: &str, is_system: bool| {
+        let access = if surroundings.is_read_only && !is_system { "read-only" } else { "read-write" };
+        let is_default = Value::Bool(!is_system);
+        vec![
+            Value::string(name),
+            Value::string(if is_system { "system" } else { "standard" }),
+            Value::list(Vec::new()),
+            Value::string(access),
+            Value::string(&address),
+            Value::string("primary"),
+            Value::Bool(true),
+            Value::string("online"),
+            Value::string("online"),
+            Value::string(""),
+            is_default.clone(),
+            is_default,
+            Value::list(Vec::new()),
+            identity(surroundings),
+            identity(surroundings),
+            Value::string("knotwork"),
+        ]
+    };
+    let all = [(DATABASE_NAME, false), (SYSTEM_NAME, true)];
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name));
+    Ok(all.iter().filter(|(name, _)| wanted(name)).map(|&(name, is_system)| row(name, is_system)).collect())
+}
+
+/// The name of the database that `SHOW DATABASES` may be asked in. It holds nothing.
+pub const SYSTEM_NAME: &str = "system";
+
+fn servers(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, _: &[Value]) -> Result<Rows> {
+    let address = Value::string(&surroundings.activity.site().address);
+    Ok(vec![vec![
+        identity(surroundings),
+        address,
+        Value::string("Enabled"),
+        Value::string("Available"),
+        texts_of([DATABASE_NAME, SYSTEM_NAME]),
+        identity(surroundings),
+        Value::Null,
+        Value::Null,
+        Value::string(NEO4J_VERSION),
+    ]])
+}
+
+fn termination(surroundings: &Surroundings, id: &str) -> Vec<Value> {
+    let (user, message) = match surroundings.activity.terminate(id) {
+        Terminated::Told(user) => (Value::string(&user), "Transaction terminated."),
+        Terminated::NotFound => (Value::Null, "Transaction not found."),
+    };
+    vec![Value::string(id), user, Value::string(message)]
+}
+
+/// The number that a map of settings has under a name.
+fn setting(arguments: &[Value], name: &str) -> Result<Option<i64>> {
+    let Some(Value::Map(settings)) = arguments.first() else { return Ok(None) };
+    match settings.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Int(number)) => Ok(Some(*number)),
+        Some(other) => Err(error!(Type, "the setting {name} is a number of nodes, found {}", other.type_name())
+            .with_remedy("give a whole number, or -1 for all")),
+    }
+}
