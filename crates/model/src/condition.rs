@@ -42,7 +42,8 @@ impl Test {
                     Bound::Excluded(limit) => value.compare(limit).is_some_and(|order| order == beyond.reverse()),
                 };
                 // Values that do not even compare with themselves lie nowhere; a list may compare by what stands before them.
-                let compares = matches!((low, high), (Bound::Unbounded, Bound::Unbounded)).then(|| value.compare(value));
+                let compares =
+                    matches!((low, high), (Bound::Unbounded, Bound::Unbounded)).then(|| value.compare(value));
                 compares != Some(None) && within(low, Ordering::Less) && within(high, Ordering::Greater)
             }
             Test::StartsWith(start) => matches!(value, Value::String(text) if text.starts_with(start.as_str())),

@@ -306,7 +306,8 @@ fn a_transaction_that_waits_is_seen_and_ended() {
     assert!(rows(&mut me, TRANSACTIONS).is_empty());
     // Nor go on.
     other.begin().expect("a transaction");
-    rows(&mut me, &format!("TERMINATE TRANSACTIONS '{}'", id_of(&mut me)));
+    let id = id_of(&mut me);
+    rows(&mut me, &format!("TERMINATE TRANSACTIONS '{id}'"));
     let failure = other.query("CREATE (:Lost)", &Parameters::default()).err().expect("it was ended");
     assert_eq!((failure.code(), other.in_transaction()), (ErrorCode::Cancelled, false));
     // The session is as good as before.
@@ -342,7 +343,8 @@ fn a_statement_that_runs_is_seen_and_ended() {
             std::thread::yield_now();
         };
         assert_eq!(seen.len(), 1, "{seen:?}");
-        rows(&mut me, &format!("TERMINATE TRANSACTIONS '{}'", id_of(&mut me)));
+        let id = id_of(&mut me);
+        rows(&mut me, &format!("TERMINATE TRANSACTIONS '{id}'"));
         let (failure, in_transaction) = running.join().expect("it ends");
         assert_eq!((failure.code(), in_transaction), (ErrorCode::Cancelled, false), "{failure}");
         assert!(failure.to_string().contains("terminated"), "{failure}");

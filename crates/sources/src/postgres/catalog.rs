@@ -241,8 +241,7 @@ fn note(tables: &mut [Table], text: &str, row: &[Value]) {
             // Such a collation takes strings for equal that differ; only newer servers have any.
             let is_loose = facts.is_loose || is_true(10);
             let compares = facts.compares && !is_true(10);
-            let facts =
-                ColumnFacts { is_nullable: !is_true(4), is_binary: is_true(9), compares, is_loose, ..facts };
+            let facts = ColumnFacts { is_nullable: !is_true(4), is_binary: is_true(9), compares, is_loose, ..facts };
             table.columns.insert(string(1), facts);
         }
         INDEXES => {

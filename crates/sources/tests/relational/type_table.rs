@@ -246,13 +246,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn check_condition(
-        &self,
-        reading: &mut dyn Reading,
-        all: &[Vec<Value>],
-        test: &Test,
-        condition: Condition,
-    ) {
+    fn check_condition(&self, reading: &mut dyn Reading, all: &[Vec<Value>], test: &Test, condition: Condition) {
         let expected: Vec<&Value> = all.iter().filter(|row| test.holds(&row[2])).map(|row| &row[1]).collect();
         let conditions = [condition];
         let mut found = rows(reading, Self::nodes(Which::Where(&conditions), &[NUMBER]));
@@ -346,7 +340,8 @@ impl<'a> Case<'a> {
 /// Values that a column may hold or not, and that databases take for others: beyond its bounds, of another kind, with blanks
 /// at the end, with letters that its character set lacks.
 fn others() -> Vec<Value> {
-    let strings = ["", " ", "a", "A", "a ", "a\t", "a\u{1}", "b", "é", "ж", "🙂", "24", "null", "null "].map(Value::string);
+    let strings =
+        ["", " ", "a", "A", "a ", "a\t", "a\u{1}", "b", "é", "ж", "🙂", "24", "null", "null "].map(Value::string);
     let integers = [-1, 0, 1, 5, 24, 70, 71, 2024, 40_000, 4_294_967_297, i64::MAX, i64::MIN].map(Value::Int);
     let floats = [0.5, -0.0, 24.0, 1e-10, 9e18, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(Value::Float);
     let lists = [vec![], vec![Value::Float(f64::NAN)], vec![Value::Int(1)]].map(Value::list);
