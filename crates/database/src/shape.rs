@@ -3,12 +3,12 @@
 //!
 //! Cost: a few thousand nodes and relationships, whatever the size of the store; every one if that is asked for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream, Expand, FirstNodes, NodeScan, ReadView};
 use model::{
-    EdgeBatch, EdgeId, EdgeTypeId, Interrupt, KeyOrder, LabelId, NodeBatch, NodeId, PropertyKeyId, Result, Value,
+    EdgeBatch, EdgeId, EdgeTypeId, Interrupt, KeyOrder, LabelId, NodeBatch, NodeId, PropertyKeyId, Result, Set, Value,
 };
 
 /// Nodes or relationships that are looked at in all, if there are many labels or types; and of each at least.
@@ -96,7 +96,7 @@ impl Shape {
             sample.map_or(u64::MAX, |sample| sample.min((SAMPLE_MAX / kinds.max(1) as u64).max(SAMPLE_MIN)).max(1))
         };
         let mut shape = Shape::default();
-        let mut seen = HashSet::new();
+        let mut seen = Set::default();
         for &(label, count) in &labels {
             let properties = Properties { count, ..Properties::default() };
             shape.labels.insert(label, properties);
@@ -119,7 +119,7 @@ impl Shape {
         view: &dyn ReadView,
         label: Option<LabelId>,
         nodes: &[NodeId],
-        seen: &mut HashSet<NodeId>,
+        seen: &mut Set<NodeId>,
         interrupt: &Interrupt,
     ) -> Result<()> {
         for nodes in nodes.chunks(BATCH) {
