@@ -144,7 +144,7 @@ def test_neomodel_keeps_and_finds_objects(driver, shared):
     database = neomodel.db
     database.set_connection(f"bolt://{user}:{password}@127.0.0.1:{shared.port}")
     try:
-        neomodel.install_all_labels()
+        database.install_all_labels()
         assert {index["name"] for index in database.list_indexes()} >= {"index_Person_name"}
         rules = {(rule["labelsOrTypes"][0], rule["properties"][0]) for rule in database.list_constraints()}
         assert rules == {("City", "name"), ("Person", "uid")}

@@ -25,6 +25,7 @@ fn options(maintenance: Maintenance) -> OpenOptions {
 }
 
 /// The outcome of a call, which must end in time: success, or `DISK_FULL`.
+#[allow(clippy::disallowed_methods, reason = "threads wait for each other by the real clock")]
 fn within_patience<T>(place: &str, call: impl FnOnce() -> Result<T>) -> Option<T> {
     let start = Instant::now();
     let outcome = call();
