@@ -21,7 +21,7 @@ pub const DATABASE_NAME: &str = "neo4j";
 /// Bytes of a statement that are kept to be shown.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// Who uses a session. All is empty in a process that has the database itself.
+/// User of a session. All is empty in a process that has the database itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
     /// The name of the user.
@@ -90,7 +90,7 @@ struct Begun {
 #[derive(Debug, Default)]
 struct Held {
     client: Client,
-    /// What the client says of its next or present transaction.
+    /// Metadata that the client gives of its next or present transaction.
     metadata: Option<Value>,
     transaction: Option<Begun>,
     /// The number of the statement that runs, and its start.

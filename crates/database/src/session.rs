@@ -54,7 +54,7 @@ pub struct Session {
     trial: Option<Duration>,
     /// Clock that time limits are measured by.
     clock: Arc<dyn Clock>,
-    /// What others see of it.
+    /// The part of it that others see.
     registration: Registration,
 }
 
@@ -146,7 +146,7 @@ impl Session {
         self.registration.set_client(client);
     }
 
-    /// What its user says of the present or next transaction, for `SHOW TRANSACTIONS`; forgotten with the transaction.
+    /// Metadata that its user gives of the present or next transaction, for `SHOW TRANSACTIONS`; forgotten with the transaction.
     pub fn set_metadata(&mut self, metadata: Option<Value>) {
         self.registration.set_metadata(metadata);
     }

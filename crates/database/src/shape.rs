@@ -33,7 +33,7 @@ pub(crate) struct KeyShape {
 /// The properties of one kind of nodes or relationships.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Properties {
-    /// How many there are in all, as far as that is known.
+    /// Number of them in all, as far as that is known.
     pub(crate) count: u64,
     /// How many were looked at.
     pub(crate) sampled: u64,

@@ -109,11 +109,11 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &Com
     true
 }
 
-/// What is asked of the rows of a chain.
+/// Use that is made of the rows of a chain.
 struct Asked<'a> {
     /// Slots that are read.
     needed: &'a Set<SlotId>,
-    /// How often a row is there, rather than only that it is.
+    /// The number of times that a row is there counts, rather than only that it is.
     number: bool,
 }
 
