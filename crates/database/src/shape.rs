@@ -35,7 +35,7 @@ pub(crate) struct KeyShape {
 pub(crate) struct Properties {
     /// Number of them in all, as far as that is known.
     pub(crate) count: u64,
-    /// How many were looked at.
+    /// Number of those that were looked at.
     pub(crate) sampled: u64,
     pub(crate) keys: BTreeMap<PropertyKeyId, KeyShape>,
 }

@@ -18,7 +18,7 @@ mod meta;
 /// The version of Neo4j whose drivers and tools are served.
 pub const NEO4J_VERSION: &str = "5.26.0";
 
-/// What a procedure of this module is made of.
+/// Parts of a procedure of this module.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     /// The sessions of the database.
@@ -164,7 +164,7 @@ const TRANSACTION: &[YieldSpec] = &[
 ];
 const TERMINATION: &[YieldSpec] = &[text("transactionId"), text("username"), text("message")];
 
-/// What and where this is.
+/// Name and place of this.
 fn of_place() -> Vec<Tool> {
     vec![
         tool("dbms.components", "The version of Neo4j that clients may take this for.", COMPONENT, |_, _, _| {

@@ -1,6 +1,6 @@
 //! `SHOW`: what it lists, as its procedures list it.
 
-/// What can be shown, the procedure behind it, and the number of columns that are shown unless `YIELD` says which.
+/// Things that can be shown, the procedure behind it, and the number of columns that are shown unless `YIELD` says which.
 const SHOWN: &[(&str, &str, usize)] = &[
     ("CONSTRAINTS", "db.constraints()", 8),
     ("INDEXES", "db.indexes()", 12),
