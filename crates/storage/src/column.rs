@@ -20,6 +20,7 @@ pub(crate) mod grouped;
 mod large;
 pub mod parts;
 pub mod patch;
+mod pending;
 pub mod read;
 pub mod write;
 

@@ -130,6 +130,8 @@ fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
 
 /// Edges of one type that get columns together.
 const CHUNK_EDGES: usize = 16_384;
+/// Rows of all columns of such edges; those with very many properties get columns with few others.
+const CHUNK_CELLS: usize = 1 << 22;
 
 /// The edges made since, those of one type in the order in which they were made. A chunk has columns for the keys that its
 /// edges have.
@@ -142,7 +144,7 @@ fn new_edges(memtable: &Memtable) -> Vec<EdgesWithIds> {
         }
         let chunk = open.entry(link.edge_type).or_default();
         chunk.push(edge_id(ordinal), (link.source, link.target, number), properties);
-        if chunk.sources.len() == CHUNK_EDGES {
+        if chunk.sources.len() == CHUNK_EDGES || chunk.sources.len() * chunk.columns.len() > CHUNK_CELLS {
             done.push(std::mem::take(chunk).finish(link.edge_type));
         }
     }
@@ -159,6 +161,7 @@ struct Chunk {
     numbers: Vec<u64>,
     /// With the rows that each has so far.
     columns: Vec<(PropertyKeyId, ColumnBuilder, usize)>,
+    places: Map<PropertyKeyId, usize>,
 }
 
 impl Chunk {
@@ -169,7 +172,7 @@ impl Chunk {
         self.targets.push(target);
         self.numbers.push(number);
         for (key, value) in properties.entries() {
-            let at = self.columns.iter().position(|(mine, ..)| mine == key).unwrap_or_else(|| {
+            let at = *self.places.entry(*key).or_insert_with(|| {
                 self.columns.push((*key, ColumnBuilder::default(), 0));
                 self.columns.len() - 1
             });
@@ -181,7 +184,7 @@ impl Chunk {
     }
 
     fn finish(self, edge_type: EdgeTypeId) -> EdgesWithIds {
-        let Chunk { ids, sources, targets, numbers, columns } = self;
+        let Chunk { ids, sources, targets, numbers, columns, .. } = self;
         let keys = columns.iter().map(|(key, ..)| *key).collect();
         let pad = |(_, mut builder, rows): (PropertyKeyId, ColumnBuilder, usize)| {
             (rows..sources.len()).for_each(|_| builder.push(&Value::Null));

@@ -3,7 +3,7 @@
 //! Cost: eight bytes an edge for its ends, and for properties what their encoded blocks take.
 
 use model::id::PropertyKeyId;
-use model::{Column, Result};
+use model::{Column, Map, Result};
 
 use crate::column::{Block, BlockHeader, BlockSource, ColumnWriter, MemoryColumn};
 use crate::format::COLUMN_BLOCK_ROWS;
@@ -16,6 +16,7 @@ const KEYS_CHUNK: usize = 1 << 16;
 pub struct EdgeBuffer {
     keys: Vec<Vec<u64>>,
     columns: Vec<(PropertyKeyId, MemoryColumn, ColumnWriter)>,
+    places: Map<PropertyKeyId, usize>,
     rows: u64,
 }
 
@@ -34,7 +35,7 @@ impl EdgeBuffer {
             keys = &keys[count..];
         }
         for &(key, column) in columns {
-            let at = self.columns.iter().position(|(mine, ..)| *mine == key).unwrap_or_else(|| {
+            let at = *self.places.entry(key).or_insert_with(|| {
                 self.columns.push((key, MemoryColumn::default(), ColumnWriter::default()));
                 self.columns.len() - 1
             });
@@ -52,9 +53,9 @@ impl EdgeBuffer {
 
     /// Approximate number of bytes held.
     pub fn memory_bytes(&self) -> usize {
-        let pending = self.columns.len() * COLUMN_BLOCK_ROWS * 8;
-        let columns: usize = self.columns.iter().map(|(_, memory, _)| memory.memory_bytes()).sum();
-        self.keys.len() * KEYS_CHUNK * 8 + columns + pending
+        let of_column =
+            |(_, memory, writer): &(_, MemoryColumn, ColumnWriter)| memory.memory_bytes() + writer.waiting_bytes();
+        self.keys.len() * KEYS_CHUNK * 8 + self.columns.iter().map(of_column).sum::<usize>()
     }
 
     /// Ends the stream of edges: keys, and columns of as many rows.

@@ -11,6 +11,7 @@ use super::access::Block;
 use super::block::BlockHeader;
 use super::encode::encode_block;
 use super::large::LargeBlock;
+use super::pending::Pending;
 use super::read::BlockSource;
 use crate::codec::bytes::Put;
 use crate::file::{FileWriter, TemporaryFile};
@@ -65,9 +66,9 @@ impl BlockSink for FileWriter {
 }
 
 /// Cuts rows into blocks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ColumnWriter {
-    pending: Column,
+    pending: Pending,
     rows: u64,
     present: u64,
     blocks: Vec<BlockHeader>,
@@ -78,22 +79,20 @@ pub struct ColumnWriter {
     large: Option<LargeBlock>,
 }
 
-impl Default for ColumnWriter {
-    fn default() -> ColumnWriter {
-        let (pending, blocks, scratch) = (Column::nulls(0), Vec::new(), Vec::new());
-        ColumnWriter { pending, rows: 0, present: 0, blocks, scratch, value_bytes: 0, large: None }
-    }
-}
-
 impl ColumnWriter {
     /// Rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
+    /// Approximate bytes of the rows that wait for their block to be whole.
+    pub fn waiting_bytes(&self) -> usize {
+        self.pending.memory_bytes() + self.value_bytes
+    }
+
     /// Rows of the block that is not whole yet.
     fn rows_waiting(&self) -> usize {
-        self.pending.len() + self.large.as_ref().map_or(0, LargeBlock::rows)
+        self.pending.rows() + self.large.as_ref().map_or(0, LargeBlock::rows)
     }
 
     /// Adds rows `start..end` of a column.
@@ -104,24 +103,46 @@ impl ColumnWriter {
             if count == COLUMN_BLOCK_ROWS {
                 self.put_block(column, start, start + count, sink)?;
             } else {
-                append_range(&mut self.pending, column, start, start + count);
-                if let ColumnData::Value(values) = &column.data {
-                    self.value_bytes += values[start..start + count].iter().map(value_bytes).sum::<usize>();
-                }
-                match self.rows_waiting() == COLUMN_BLOCK_ROWS {
-                    true => self.flush(sink)?,
-                    false => self.spill_if_large(sink)?,
-                }
+                self.pending.push(column, start, start + count);
+                self.added(column, start, start + count, sink)?;
             }
             start += count;
         }
         Ok(())
     }
 
+    /// Adds `count` rows: null, but for those at `places`, which ascend and have the rows of a column without nulls.
+    pub fn push_at(&mut self, places: &[u32], column: &Column, count: usize, sink: &mut dyn BlockSink) -> Result<()> {
+        if places.len() == count {
+            return self.push(column, 0, count, sink);
+        }
+        let (mut first, mut at) = (0, 0);
+        while first < count {
+            let end = count.min(first + COLUMN_BLOCK_ROWS - self.rows_waiting());
+            let after = at + places[at..].partition_point(|&place| (place as usize) < end);
+            let within: Vec<u32> = places[at..after].iter().map(|&place| place - first as u32).collect();
+            self.rows += (end - first) as u64;
+            self.pending.push_at(&within, column, at, end - first);
+            self.added(column, at, after, sink)?;
+            (first, at) = (end, after);
+        }
+        Ok(())
+    }
+
+    /// Goes on after rows `start..end` of a column were added to those that wait.
+    fn added(&mut self, column: &Column, start: usize, end: usize, sink: &mut dyn BlockSink) -> Result<()> {
+        if let ColumnData::Value(values) = &column.data {
+            self.value_bytes += values[start..end].iter().map(value_bytes).sum::<usize>();
+        }
+        match self.rows_waiting() == COLUMN_BLOCK_ROWS {
+            true => self.flush(sink),
+            false => self.spill_if_large(sink),
+        }
+    }
+
     /// Puts what waits into a file if it takes much memory.
     fn spill_if_large(&mut self, sink: &mut dyn BlockSink) -> Result<()> {
-        let texts = if let ColumnData::String(texts) = &self.pending.data { texts.byte_count() } else { 0 };
-        if texts + self.value_bytes < WAITING_BYTES_MAX {
+        if self.pending.text_bytes() + self.value_bytes < WAITING_BYTES_MAX {
             return Ok(());
         }
         if self.large.is_none() {
@@ -129,7 +150,7 @@ impl ColumnWriter {
             self.large = Some(LargeBlock::new(file));
         }
         if let Some(large) = &mut self.large {
-            large.push(&std::mem::replace(&mut self.pending, Column::nulls(0)), sink)?;
+            large.push(&self.pending.take(), sink)?;
             self.value_bytes = 0;
         }
         Ok(())
@@ -137,15 +158,21 @@ impl ColumnWriter {
 
     /// Adds nulls until there are `rows` rows in all.
     pub fn pad(&mut self, rows: u64, sink: &mut dyn BlockSink) -> Result<()> {
-        while self.rows < rows {
-            let count = ((rows - self.rows) as usize).min(COLUMN_BLOCK_ROWS - self.rows_waiting());
+        let waiting = self.rows_waiting();
+        if waiting > 0 && self.rows < rows {
+            let count = ((rows - self.rows) as usize).min(COLUMN_BLOCK_ROWS - waiting);
             self.push(&Column::nulls(count), 0, count, sink)?;
         }
-        Ok(())
+        while self.rows + COLUMN_BLOCK_ROWS as u64 <= rows {
+            self.blocks.push(BlockHeader::absent(COLUMN_BLOCK_ROWS));
+            self.rows += COLUMN_BLOCK_ROWS as u64;
+        }
+        let rest = rows.saturating_sub(self.rows) as usize;
+        self.push(&Column::nulls(rest), 0, rest, sink)
     }
 
     fn flush(&mut self, sink: &mut dyn BlockSink) -> Result<()> {
-        let pending = std::mem::replace(&mut self.pending, Column::nulls(0));
+        let pending = self.pending.take();
         self.value_bytes = 0;
         let Some(mut large) = self.large.take() else { return self.put_block(&pending, 0, pending.len(), sink) };
         large.push(&pending, sink)?;

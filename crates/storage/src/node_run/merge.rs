@@ -41,12 +41,12 @@ pub fn merge_runs(context: &BuildContext, layers: &Layers, inputs: &[Arc<NodeRun
         if rows.ids.is_empty() {
             break;
         }
-        let mut blocks = Vec::new();
+        writer.push_rows(&rows.ids, &std::mem::take(&mut rows.state).finish())?;
         for &key in &keys {
-            blocks.extend(merge.key_block(key, &rows)?);
+            if let Some(block) = merge.key_block(key, &rows)? {
+                writer.push_key(&block)?;
+            }
         }
-        let state = std::mem::take(&mut rows.state).finish();
-        writer.push_block(&rows.ids, &state, &blocks)?;
     }
     writer.finish(context, newest.entry().age)
 }

@@ -1,7 +1,5 @@
 //! Making node runs: from rows one by one, as a flush has them, or from blocks of columns, as merging has them.
 
-use std::ops::Range;
-
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, ColumnBuilder, Map, Result, Value};
 
@@ -40,6 +38,15 @@ pub struct KeyBlock {
     pub removed: Option<Column>,
 }
 
+/// What pending rows say of one key: only those that say something.
+#[derive(Default)]
+struct PendingKey {
+    places: Vec<u32>,
+    values: ColumnBuilder,
+    /// Rows where the property was removed.
+    removed: Vec<u32>,
+}
+
 /// Columns of one key.
 #[derive(Default)]
 struct KeyWriter {
@@ -65,7 +72,7 @@ pub struct NodeRunWriter {
 struct PendingRows {
     ids: Vec<u64>,
     state: ColumnBuilder,
-    keys: Vec<(PropertyKeyId, ColumnBuilder, Option<ColumnBuilder>)>,
+    keys: Vec<(PropertyKeyId, PendingKey)>,
     places: Map<PropertyKeyId, usize>,
 }
 
@@ -118,44 +125,53 @@ impl NodeRunWriter {
     }
 
     fn flush_pending(&mut self) -> Result<()> {
-        let pending = std::mem::take(&mut self.pending);
-        let rows = pending.ids.len();
-        let finish = |mut builder: ColumnBuilder| {
-            fill(&mut builder, rows);
-            builder.finish()
-        };
-        let blocks = pending.keys.into_iter().map(|(key, values, removed)| KeyBlock {
-            key,
-            values: finish(values),
-            removed: removed.map(finish),
-        });
-        let blocks: Vec<KeyBlock> = blocks.collect();
-        self.push_block(&pending.ids, &finish(pending.state), &blocks)
+        let PendingRows { ids, state, keys, .. } = std::mem::take(&mut self.pending);
+        self.push_rows(&ids, &state.finish())?;
+        for (key, PendingKey { places, values, removed }) in keys {
+            let at = self.place_of(key);
+            let (writer, before) = (&mut self.keys[at].1, self.rows - ids.len() as u64);
+            if !places.is_empty() {
+                writer.values.pad(before, &mut self.file)?;
+                writer.values.push_at(&places, &values.finish(), ids.len(), &mut self.file)?;
+            }
+            if !removed.is_empty() {
+                let yes = Column::constant(&Value::Bool(true), removed.len());
+                writer.removed.pad(before, &mut self.file)?;
+                writer.removed.push_at(&removed, &yes, ids.len(), &mut self.file)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Adds rows in columns. Codes of the state are those of [`code_of`] with numbers of [`NodeRunWriter::set_number`].
-    pub fn push_block(&mut self, ids: &[u64], state: &Column, keys: &[KeyBlock]) -> Result<()> {
+    /// Adds rows; what they say of keys follows by [`NodeRunWriter::push_key`]. Codes of the state are those of [`code_of`]
+    /// with numbers of [`NodeRunWriter::set_number`].
+    pub fn push_rows(&mut self, ids: &[u64], state: &Column) -> Result<()> {
         debug_assert!(self.pending.ids.is_empty() && state.len() == ids.len());
         for &id in ids {
             self.ids.push(id, &mut self.file)?;
         }
-        let all = 0..ids.len();
-        push(&mut self.state, state, all.clone(), &mut self.file)?;
-        for block in keys {
-            let at = *self.key_places.entry(block.key).or_insert_with(|| {
-                self.keys.push((block.key, KeyWriter::default()));
-                self.keys.len() - 1
-            });
-            let writer = &mut self.keys[at].1;
-            writer.values.pad(self.rows, &mut self.file)?;
-            push(&mut writer.values, &block.values, all.clone(), &mut self.file)?;
-            if let Some(removed) = &block.removed {
-                writer.removed.pad(self.rows, &mut self.file)?;
-                push(&mut writer.removed, removed, all.clone(), &mut self.file)?;
-            }
-        }
         self.rows += ids.len() as u64;
+        self.state.push(state, 0, ids.len(), &mut self.file)
+    }
+
+    /// Adds what the rows that were added last say of a key.
+    pub fn push_key(&mut self, block: &KeyBlock) -> Result<()> {
+        let (at, rows) = (self.place_of(block.key), block.values.len());
+        let (writer, before) = (&mut self.keys[at].1, self.rows - rows as u64);
+        writer.values.pad(before, &mut self.file)?;
+        writer.values.push(&block.values, 0, rows, &mut self.file)?;
+        if let Some(removed) = &block.removed {
+            writer.removed.pad(before, &mut self.file)?;
+            writer.removed.push(removed, 0, rows, &mut self.file)?;
+        }
         Ok(())
+    }
+
+    fn place_of(&mut self, key: PropertyKeyId) -> usize {
+        *self.key_places.entry(key).or_insert_with(|| {
+            self.keys.push((key, KeyWriter::default()));
+            self.keys.len() - 1
+        })
     }
 
     /// Writes the directory; `None`, without a file, if there were no rows.
@@ -191,30 +207,17 @@ impl NodeRunWriter {
 impl PendingRows {
     fn set(&mut self, row: usize, key: PropertyKeyId, value: &Value) {
         let at = *self.places.entry(key).or_insert_with(|| {
-            self.keys.push((key, ColumnBuilder::default(), None));
+            self.keys.push((key, PendingKey::default()));
             self.keys.len() - 1
         });
-        let (_, values, removed) = &mut self.keys[at];
+        let pending = &mut self.keys[at].1;
         if value.is_null() {
-            let removed = removed.get_or_insert_default();
-            fill(removed, row);
-            removed.push(&Value::Bool(true));
+            pending.removed.push(row as u32);
         } else {
-            fill(values, row);
-            values.push(value);
+            pending.places.push(row as u32);
+            pending.values.push(value);
         }
     }
-}
-
-/// Adds nulls up to a row.
-fn fill(builder: &mut ColumnBuilder, rows: usize) {
-    while builder.len() < rows {
-        builder.push(&Value::Null);
-    }
-}
-
-fn push(writer: &mut ColumnWriter, column: &Column, rows: Range<usize>, file: &mut FileWriter) -> Result<()> {
-    writer.push(column, rows.start, rows.end, file)
 }
 
 /// Adds a column to the directory: a number that says whether there is one, and the column.
