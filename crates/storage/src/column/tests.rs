@@ -189,3 +189,30 @@ fn a_header_that_contradicts_itself_is_damage() {
         assert!(super::BlockHeader::take(&mut get).is_err(), "byte {at} is {wrong}");
     }
 }
+
+#[test]
+fn few_values_among_many_rows_read_back_and_take_little_memory() {
+    let seed = seed_or(12);
+    let mut random = SeededRandom::new(seed);
+    for share in [0, 1, 10, 1_000, 9_000, 10_000] {
+        let (mut memory, mut writer) = (MemoryColumn::default(), ColumnWriter::default());
+        let mut expected = Vec::new();
+        while expected.len() < 3 * COLUMN_BLOCK_ROWS {
+            let count = 1 + random.index(9_000);
+            let places: Vec<u32> = (0..count as u32).filter(|_| random.below(10_000) < share).collect();
+            let values: Vec<Value> = places.iter().map(|_| Value::Int(random.below(1_000) as i64)).collect();
+            let first = expected.len();
+            expected.resize(first + count, Value::Null);
+            places.iter().zip(&values).for_each(|(&at, value)| expected[first + at as usize] = value.clone());
+            memory.push_at(&mut writer, &places, &Column::from_values(&values), count).unwrap();
+            assert!(share > 10 || writer.waiting_bytes() < 4_096, "seed {seed}: {}", writer.waiting_bytes());
+            if random.chance(20) {
+                expected.resize(expected.len() + random.index(3 * COLUMN_BLOCK_ROWS), Value::Null);
+                memory.pad(&mut writer, expected.len() as u64).unwrap();
+            }
+        }
+        memory.seal(writer).unwrap();
+        let found = range(&memory, kind_of(memory.headers()), 0..expected.len() as u64).unwrap();
+        assert!(found.values().eq(expected), "seed {seed}, {share} of 10,000");
+    }
+}

@@ -229,6 +229,18 @@ impl MemoryColumn {
         writer.push(column, 0, column.len(), &mut MemorySink(&mut self.bytes))
     }
 
+    /// Adds rows as [`ColumnWriter::push_at`] does.
+    #[cfg(test)]
+    pub(super) fn push_at(
+        &mut self,
+        writer: &mut ColumnWriter,
+        places: &[u32],
+        column: &Column,
+        count: usize,
+    ) -> Result<()> {
+        writer.push_at(places, column, count, &mut MemorySink(&mut self.bytes))
+    }
+
     /// Adds nulls until the writer has `rows` rows.
     pub fn pad(&mut self, writer: &mut ColumnWriter, rows: u64) -> Result<()> {
         writer.pad(rows, &mut MemorySink(&mut self.bytes))

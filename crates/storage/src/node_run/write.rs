@@ -38,7 +38,7 @@ pub struct KeyBlock {
     pub removed: Option<Column>,
 }
 
-/// What pending rows say of one key: only those that say something.
+/// Values of one key in pending rows, only of those that have one.
 #[derive(Default)]
 struct PendingKey {
     places: Vec<u32>,
