@@ -34,6 +34,8 @@ pub const NODE_ID_LIMIT: u64 = 1 << 32;
 pub const EDGE_NUMBER_LIMIT: u64 = 1 << 56;
 /// In the directory of a properties file the key of the column of edge numbers, which is no property.
 pub const EDGE_NUMBER_KEY: PropertyKeyId = PropertyKeyId(u32::MAX);
+/// Number of generations of a manifest: each that is sound has one after it.
+pub const GENERATION_LIMIT: u64 = 1 << 62;
 /// The interval of the last partition has no end of its own: it takes the nodes still to come.
 pub const INTERVAL_END: u64 = NODE_ID_LIMIT;
 /// The name of the manifest.

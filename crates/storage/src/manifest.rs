@@ -16,8 +16,8 @@ use crate::codec::bytes::{Get, Put};
 use crate::error::StorageError;
 use crate::file::{FileEntry, check_header, header};
 use crate::format::{
-    EDGE_NUMBER_LIMIT, FileKind, HEADER_BYTES, MAGIC, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
-    NODE_ID_LIMIT, PARTITION_SLOTS, SEGMENT_BITS, segment_range,
+    EDGE_NUMBER_LIMIT, FileKind, GENERATION_LIMIT, HEADER_BYTES, MAGIC, MANIFEST_COPY_NAME, MANIFEST_NAME,
+    MANIFEST_NEW_NAME, NODE_ID_LIMIT, PARTITION_SLOTS, SEGMENT_BITS, segment_range,
 };
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
@@ -178,6 +178,9 @@ impl Manifest {
             return Err(not_a_store(directory, "its MANIFEST is not that of a Knotwork store"));
         }
         let (generation, store_identity) = check_header(&bytes, path, FileKind::Manifest)?;
+        if generation >= GENERATION_LIMIT {
+            return Err(StorageError::corrupt(path, 16, format!("no manifest has been replaced {generation} times")));
+        }
         let end = bytes.len().saturating_sub(4).max(HEADER_BYTES);
         let mut sum = Get::new(&bytes[end..], path, end as u64);
         if sum.u32()? != crc32fast::hash(&bytes[HEADER_BYTES..end]) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use database::{Client, Config, Database, ErrorCode, Parameters, Session, Site, Value};
@@ -361,14 +362,20 @@ fn a_session_that_is_told_to_end_at_any_moment_never_commits_afterwards() {
     let (mut committed, mut ended) = (0, 0);
     for round in 0..60_u64 {
         let mut other = database.session();
+        let done = Arc::new(AtomicU64::new(0));
+        let counter = done.clone();
         let running = std::thread::spawn(move || {
             other.begin()?;
             for i in 0..20 {
                 other.query(&format!("CREATE (:Part {{round: {round}, i: {i}}})"), &Parameters::default())?;
+                counter.fetch_add(1, Ordering::Release);
             }
             other.commit()
         });
-        std::thread::sleep(Duration::from_micros(150 * (round % 30)));
+        // From before the first statement to about the commit.
+        while done.load(Ordering::Acquire) < round % 21 && !running.is_finished() {
+            std::hint::spin_loop();
+        }
         let text = "SHOW TRANSACTIONS YIELD transactionId AS id, username WHERE username <> 'me' RETURN id";
         let ids = rows(&mut me, text);
         let told = ids.iter().any(|id| rows(&mut me, &format!("TERMINATE TRANSACTION {id}"))[0].contains("terminated"));
