@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use exec::procedures::columns_of;
+use exec::procedures::{columns_of, of, text, texts};
 use model::procedure::{
     ArgumentSpec, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
 };
@@ -60,18 +60,6 @@ impl Procedure for Placed {
 pub(crate) fn procedures(surroundings: &Surroundings) -> Vec<Arc<dyn Procedure>> {
     let tools = of_place().into_iter().chain(of_activity()).chain(meta::tools());
     tools.map(|tool| Arc::new(Placed { tool, surroundings: surroundings.clone() }) as Arc<dyn Procedure>).collect()
-}
-
-const fn of(name: &'static str, type_name: &'static str) -> YieldSpec {
-    YieldSpec { name, type_name }
-}
-
-const fn text(name: &'static str) -> YieldSpec {
-    of(name, "STRING")
-}
-
-const fn texts(name: &'static str) -> YieldSpec {
-    of(name, "LIST<STRING>")
 }
 
 const fn flag(name: &'static str) -> YieldSpec {

@@ -16,15 +16,18 @@ struct List {
     rows: fn(&Schema, &[Value]) -> Vec<Vec<Value>>,
 }
 
-const fn of(name: &'static str, type_name: &'static str) -> YieldSpec {
+/// A column of the result of a procedure.
+pub const fn of(name: &'static str, type_name: &'static str) -> YieldSpec {
     YieldSpec { name, type_name }
 }
 
-const fn text(name: &'static str) -> YieldSpec {
+/// A column of strings.
+pub const fn text(name: &'static str) -> YieldSpec {
     of(name, "STRING")
 }
 
-const fn texts(name: &'static str) -> YieldSpec {
+/// A column of lists of strings.
+pub const fn texts(name: &'static str) -> YieldSpec {
     of(name, "LIST<STRING>")
 }
 
