@@ -80,6 +80,7 @@ impl Named {
 impl Delete {
     fn add_doomed(&self, scope: Scope<'_, '_>, chunk: &Chunk, doomed: &mut Doomed<'_>) -> Result<()> {
         let interrupt = scope.runtime.environment.interrupt;
+        interrupt.check()?;
         let view = scope.runtime.view();
         let context = scope.runtime.evaluation(&view);
         let mut named = Named::default();

@@ -8,7 +8,7 @@ use model::{Interrupt, Map, Result};
 
 use super::Problems;
 use crate::codec::hash::mix;
-use crate::column::{BlockSource, ColumnReader};
+use crate::column::{BlockHeader, BlockSource, ColumnReader};
 use crate::format::{COLUMN_BLOCK_ROWS, segment_range};
 use crate::index::merge::MergedPairs;
 use crate::index::{KeyIndex, indexed_hash};
@@ -34,8 +34,7 @@ const EDGES: u64 = 8_192;
 pub(super) fn check(version: &Arc<Version>, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
     check_counts(version, problems)?;
     for segment in version.segments().iter().flatten() {
-        interrupt.check()?;
-        let step = check_segment(segment, version, problems);
+        let step = check_segment(segment, version, interrupt, problems);
         problems.take(segment.file().path(), 0, step)?;
     }
     for run in version.layers().runs() {
@@ -128,13 +127,13 @@ fn check_run(run: &NodeRun, version: &Version, interrupt: &Interrupt, problems: 
     }
     for columns in run.keys() {
         for column in columns.values.iter().chain(&columns.removed) {
-            check_column(column, columns.key, version, path, problems)?;
+            check_column(column, columns.key, version, path, interrupt, problems)?;
         }
     }
     Ok(())
 }
 
-fn check_segment(segment: &Segment, version: &Version, problems: &mut Problems) -> Result<()> {
+fn check_segment(segment: &Segment, version: &Version, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
     let path = segment.file().path();
     let end = segment_range(segment.entry().segment).start + segment.rows() as u64;
     if end > version.node_id_bound() {
@@ -144,6 +143,7 @@ fn check_segment(segment: &Segment, version: &Version, problems: &mut Problems) 
     let mut alive = 0;
     let mut counts = vec![0u64; segment.labels().len()];
     for index in 0..words {
+        interrupt.check()?;
         let living = segment.word(segment.alive(), index)?;
         alive += u64::from(living.count_ones());
         for (label, count) in segment.labels().iter().zip(&mut counts) {
@@ -167,23 +167,27 @@ fn check_segment(segment: &Segment, version: &Version, problems: &mut Problems) 
         }
     }
     for (key, column) in segment.columns() {
-        check_column(column, *key, version, path, problems)?;
+        check_column(column, *key, version, path, interrupt, problems)?;
     }
     Ok(())
 }
 
-/// Reads every value of a column once.
+/// Reads every value of a column once. Blocks without values have no bytes: a store with very many keys has very many.
 fn check_column(
     column: &ColumnReader,
     key: PropertyKeyId,
     version: &Version,
     path: &Path,
+    interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Result<()> {
     if version.manifest().schema.property_keys.name(key.0).is_none() {
         problems.add(path, 0, format!("property key {} has no name", key.0));
     }
-    for (index, header) in column.headers().iter().enumerate() {
+    interrupt.check()?;
+    let has_bytes = |header: &BlockHeader| header.present > 0 || header.length > 0;
+    for (index, header) in column.headers().iter().enumerate().filter(|(_, header)| has_bytes(header)) {
+        interrupt.check()?;
         let start = (index * COLUMN_BLOCK_ROWS) as u64;
         let step = column.range(start..start + u64::from(header.rows));
         let Some(values) = problems.take(path, header.offset, step)? else { continue };
@@ -268,7 +272,7 @@ fn check_section(
         problems.add(&path, 0, format!("the two directions of edge type {} differ", section.edge_type().0));
     }
     for (key, column) in section.columns() {
-        check_column(column, *key, version, &path, problems)?;
+        check_column(column, *key, version, &path, interrupt, problems)?;
     }
     numbers::check(section, version, interrupt, problems)
 }

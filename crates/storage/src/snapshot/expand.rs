@@ -20,6 +20,8 @@ use crate::version::edges;
 
 /// Nodes whose blocks are asked for before the first of them is read, at most.
 const ASK_NODES: usize = 1_024;
+/// From so many sections on, those out of the nodes' reach are left out before the first node is looked at.
+const PRUNED_PLACES: usize = 16;
 
 /// A section whose type is wanted.
 struct Place<'a> {
@@ -98,6 +100,20 @@ impl Snapshot {
     }
 }
 
+/// Leaves out sections that hold no edge of any node between the least and the greatest of these. With few sections a look
+/// at each costs less than this does; a store with thousands of edge types has thousands.
+fn keep_reached(places: &mut Vec<Place<'_>>, from: &[NodeId], direction: Direction) {
+    let (Some(least), Some(greatest)) = (from.iter().min(), from.iter().max()) else { return };
+    if places.len() < PRUNED_PLACES {
+        return;
+    }
+    let meets = |span: Option<(u64, u64)>| span.is_some_and(|(first, last)| first <= greatest.0 && least.0 <= last);
+    places.retain(|place| {
+        (direction != Direction::In && meets(place.section.out_index().span()))
+            || (direction != Direction::Out && meets(place.section.in_index().span()))
+    });
+}
+
 impl<'a> ExpandCursor<'a> {
     /// The edges of an expansion with the properties of these keys; of those that ranges and top leave out some.
     pub(super) fn new(
@@ -115,7 +131,8 @@ impl<'a> ExpandCursor<'a> {
             let is_exact = is_narrowed && section.narrows_exactly(&expand.ranges);
             Place { section, patches, interval: &partition.entry().interval, first_id, is_narrowed, is_exact }
         };
-        let places: Vec<Place<'_>> = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
+        let mut places: Vec<Place<'_>> = version.wanted_places(expand.types.as_deref()).map(place_of).collect();
+        keep_reached(&mut places, from, expand.direction);
         let is_told = snapshot.memtable.edges.is_empty() && places.iter().all(|place| place.is_exact);
         let must_choose = !expand.ranges.is_empty() && expand.top.is_none() && !is_told;
         let chooser = must_choose.then(|| {
