@@ -89,7 +89,7 @@ impl Structure {
     ///
     /// # Errors
     /// Fails if it is none that a client may send, or not of its form.
-    pub fn read(tag: u8, fields: Vec<Value>, moments: Moments) -> Result<Structure, Refusal> {
+    pub fn read(tag: u8, fields: Vec<Value>, version: Version, moments: Moments) -> Result<Structure, Refusal> {
         let form = |value: Option<Structure>| value.ok_or(Refusal::Fields(tag));
         match (tag, moments) {
             (DATE_TIME | LEGACY_DATE_TIME, _) if (tag == DATE_TIME) == (moments == Moments::Utc) => {
@@ -110,7 +110,7 @@ impl Structure {
             }
             (DATE | TIME | LOCAL_TIME | LOCAL_DATE_TIME | DURATION, _) => form(of_integers(tag, &fields)),
             (POINT_2D | POINT_3D, _) => form(point(tag, &fields)),
-            (VECTOR, _) => form(vector(&fields)),
+            (VECTOR, _) if version.has_vectors() => form(vector(&fields)),
             (NODE, _) => Err(Refusal::Kind("node")),
             (RELATIONSHIP | UNBOUND_RELATIONSHIP, _) => Err(Refusal::Kind("relationship")),
             (PATH, _) => Err(Refusal::Kind("path")),
@@ -274,7 +274,7 @@ mod tests {
         let mut out = Vec::new();
         write(&mut Encoder::new(&mut out));
         let Ok(Value::Structure(tag, fields)) = decode(&out, Limits::default()) else { panic!("{out:X?}") };
-        Structure::read(tag, fields, moments)
+        Structure::read(tag, fields, Version::ALL[0], moments)
     }
 
     #[test]
@@ -306,7 +306,7 @@ mod tests {
             out.element(Version::ALL[0], id);
         };
         assert_eq!(read(Moments::Utc, node), Err(Refusal::Kind("node")));
-        let structure = |tag, fields| Structure::read(tag, fields, Moments::Utc);
+        let structure = |tag, fields| Structure::read(tag, fields, Version::ALL[0], Moments::Utc);
         assert_eq!(structure(0x44, vec![Value::Null]), Err(Refusal::Fields(0x44)));
         assert_eq!(structure(0x44, vec![]), Err(Refusal::Fields(0x44)));
         assert_eq!(structure(0x01, vec![]), Err(Refusal::Tag(1)));
@@ -318,6 +318,17 @@ mod tests {
         assert_eq!(vector(0xC6, &[0x3F, 0xC0, 0, 0]), Ok(Structure::Vector(vec![Value::Float(1.5)])));
         assert_eq!(vector(0xC9, &[0, 1, 2]), Err(Refusal::Fields(0x56)));
         assert_eq!(vector(0xC0, &[]), Err(Refusal::Fields(0x56)));
+    }
+
+    #[test]
+    fn vectors_came_with_the_sixth_version() {
+        let fields = || vec![Value::Bytes(vec![0xC8]), Value::Bytes(vec![7])];
+        for version in Version::ALL {
+            let found = Structure::read(0x56, fields(), *version, Moments::Utc);
+            let expected =
+                if version.major >= 6 { Ok(Structure::Vector(vec![Value::Int(7)])) } else { Err(Refusal::Tag(0x56)) };
+            assert_eq!(found, expected, "{version}");
+        }
     }
 
     #[test]
