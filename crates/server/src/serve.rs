@@ -307,13 +307,13 @@ impl Front {
     fn drain(&mut self) {
         self.server.is_ending.store(true, Ordering::Release);
         self.listeners.clear();
-        // What idle clients ask is heard once more, and refused in a way that has them try again.
-        self.fetch();
-        let all: Vec<usize> = (0..self.waiting.len()).collect();
-        self.dispatch(&all);
         let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
         loop {
             self.fetch();
+            // What idle clients ask is heard once more, and refused in a way that has them try again; then they are closed.
+            let is_idle = |place: &usize| !self.waiting[*place].is_at_work();
+            let idle: Vec<usize> = (0..self.waiting.len()).filter(is_idle).collect();
+            self.dispatch(&idle);
             if self.waiting.is_empty() && !self.server.pool.is_busy() || self.server.now_ns() >= end {
                 break;
             }
