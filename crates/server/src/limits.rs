@@ -44,3 +44,5 @@ pub(crate) const WAIT_TIME: Duration = Duration::from_millis(20);
 pub(crate) const EAR_TIME: Duration = Duration::from_millis(5);
 /// Time after which a thread without work ends.
 pub(crate) const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);
+/// Time that statements have to notice that they are stopped when the server ends.
+pub(crate) const CUT_TIME: Duration = Duration::from_secs(10);

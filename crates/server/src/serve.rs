@@ -19,7 +19,7 @@ use crate::arrivals::{Arrivals, Share};
 use crate::bookmarks::Bookmarks;
 use crate::connection::Connection;
 use crate::credentials::Credentials;
-use crate::limits::{ARRIVALS_SHARE, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
+use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::settings::{Admission, Settings};
 use crate::tls::{Identity, Watch};
@@ -322,7 +322,7 @@ impl Front {
         self.waiting.clear();
         // Statements observe the interrupt within milliseconds, and their clients are told; one that does not is left behind when
         // the process ends.
-        let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
+        let end = self.server.now_ns() + CUT_TIME.as_nanos() as u64;
         while !self.server.pool.close() && self.server.now_ns() < end {
             let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner).clone();
             at_work.iter().for_each(|wire| wire.cut());

@@ -1,10 +1,13 @@
 //! Memory of messages, their depth, and what a version or a mode does not take.
 
+use std::net::TcpStream;
+use std::sync::mpsc;
+
 use bolt::Value;
 use database::Config;
 use server::Settings;
 
-use super::client::{Client, RUN, SUCCESS, map, message, pull, run, text};
+use super::client::{Client, RUN, SUCCESS, map, message, pull, run, socket, text};
 use super::running::{Running, folder};
 
 const MIB: usize = 1 << 20;
@@ -44,24 +47,31 @@ fn values_take_no_more_than_sixteen_times_the_message() {
 fn half_messages_of_many_clients_are_bounded_together() {
     let config = Config { memory_bytes_max: Some(24 * MIB), ..Config::default() };
     let running = Running::start_with(small(), config, folder());
-    let mut clients: Vec<Client> = (0..8).map(|_| Client::connect(running.address)).collect();
-    // Fourteen chunks of 60,000 bytes, and no end.
+    // Fourteen chunks of 60,000 bytes, and no end. An eighth of the memory has room for three such clients.
     let half = [&60_000_u16.to_be_bytes()[..], &[0; 60_000]].concat().repeat(14);
-    for client in &mut clients {
-        // Those that find no room are told so, and closed.
-        let _ = client.try_send(&half);
-    }
-    // An eighth of the memory is 3 MiB, so that no more than four of them have room.
-    let mut last = Client::connect(running.address);
-    assert_eq!(last.rows("RETURN 1 AS x"), 1);
+    let sockets: Vec<TcpStream> = (0..8).map(|_| socket(running.address)).collect();
+    let (told, answers) = mpsc::channel();
+    let threads = sockets.iter().map(|socket| {
+        let (socket, half, told) = (socket.try_clone().unwrap(), half.clone(), told.clone());
+        std::thread::spawn(move || {
+            let mut client = Client::log_in(socket, "5.8");
+            // Those that find no room are told so, and closed, perhaps before they have sent all.
+            let _ = client.try_send(&half);
+            if let Ok((_, content)) = client.answer() {
+                let _ = told.send(format!("{content:?}"));
+            }
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    let refused: Vec<String> = answers.iter().take(4).collect();
+    let code = "Neo.TransientError.General.MemoryPoolOutOfMemoryError";
+    assert!(refused.iter().all(|refusal| refusal.contains(code)), "{refused:?}");
+    // The others are served meanwhile.
+    assert_eq!(Client::connect(running.address).rows("RETURN 1 AS x"), 1);
     assert!(running.database.memory().used() < 24 * MIB);
-    let refused = clients.drain(4..).filter_map(|mut client| client.answer().ok());
-    let codes: Vec<String> = refused.map(|(_, content)| format!("{content:?}")).collect();
-    assert!(
-        codes.iter().any(|code| code.contains("Neo.TransientError.General.MemoryPoolOutOfMemoryError")),
-        "{codes:?}"
-    );
-    drop(clients);
+    // Those that are half there leave.
+    sockets.iter().for_each(|socket| drop(socket.shutdown(std::net::Shutdown::Both)));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
     // Their room is free once the server knows that they have left.
     loop {
         let mut client = Client::connect(running.address);
