@@ -144,7 +144,7 @@ fn point(tag: u8, fields: &[Value]) -> Option<Structure> {
 /// The numbers of a vector, in their bytes: what they are as values takes many times as much memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// What an integer or a float of that width begins with; 0xC6 for floats of 32 bits.
+    /// First byte of an integer or a float of that width; 0xC6 for floats of 32 bits.
     kind: u8,
     /// Bytes of one.
     width: usize,

@@ -240,7 +240,7 @@ pub(crate) struct ServeArguments {
     /// Use a certificate that the server signs itself, in STORE.certificate.pem, made if it is not there
     #[arg(long, conflicts_with = "tls_certificate")]
     pub(crate) tls_self_signed: bool,
-    /// Whether clients must encrypt, where there is a certificate
+    /// Clients that do not encrypt are turned away, or let in too, where there is a certificate
     #[arg(long, value_enum, value_name = "WHEN", default_value = "required")]
     pub(crate) tls: Encryption,
     /// Listen on addresses that other machines reach, though passwords and rows may cross the network as they are
@@ -277,12 +277,12 @@ pub(crate) struct ServeArguments {
     pub(crate) opening: OpeningArguments,
 }
 
-/// Whether clients encrypt.
+/// Need of clients to encrypt.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Encryption {
-    /// Those that do not are turned away
+    /// Clients that do not are turned away
     Required,
-    /// As they like
+    /// Both are let in
     Optional,
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn parameters(map: Vec<(String, bolt::Value)>, form: Form, memory: us
 const LEAF_ENTRIES: usize = 11;
 const LEAF_BYTES: usize = LEAF_ENTRIES * (size_of::<Arc<str>>() + size_of::<Value>()) + 16;
 const INNER_BYTES: usize = LEAF_BYTES + (LEAF_ENTRIES + 1) * size_of::<usize>();
-/// What stands before the contents that are shared: two counts; and of lists and maps, what they say of themselves.
+/// Bytes before the contents that are shared: two counts; and of lists and maps, what they say of themselves.
 const COUNTS_BYTES: usize = 2 * size_of::<usize>();
 const SHARED_BYTES: usize = COUNTS_BYTES + 4 * size_of::<usize>();
 

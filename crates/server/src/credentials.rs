@@ -289,7 +289,7 @@ mod tests {
             error.to_string().contains("a.knot.users") && error.remedy_line().contains("--set-password"),
             "{error:?}"
         );
-        // What the remedy says helps.
+        // The remedy helps.
         set_password(&file, "long enough").unwrap();
         assert_eq!(Credentials::read(&file).unwrap().names(), ["neo4j"]);
         std::fs::remove_dir_all(folder).unwrap();

@@ -15,7 +15,7 @@ pub(crate) fn plain(code: &str, status: &'static str, description: &str, message
     Failure { code: code.to_owned(), message: message.into(), status, description, position: None }
 }
 
-/// What has arrived of all clients leaves no room for more.
+/// The messages of all clients leave no room for more.
 pub(crate) fn no_room() -> Failure {
     let message = "the server has no room for the message beside those of other clients: send it again later, or in parts; \
                    --memory-limit gives it more";

@@ -131,7 +131,7 @@ impl Outlet {
     pub(crate) fn end(&mut self, mut socket: &TcpStream) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // Whoever does not read does not read this either.
+            // A client that does not read does not read this either.
             let _ = push(tls, &mut socket);
         }
     }

@@ -310,7 +310,7 @@ impl Front {
         let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
         loop {
             self.fetch();
-            // What idle clients ask is heard once more, and refused in a way that has them try again; then they are closed.
+            // Requests of idle clients are heard once more, and refused in a way that has them try again; then they are closed.
             let is_idle = |place: &usize| !self.waiting[*place].is_at_work();
             let idle: Vec<usize> = (0..self.waiting.len()).filter(is_idle).collect();
             self.dispatch(&idle);

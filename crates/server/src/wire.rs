@@ -245,7 +245,7 @@ impl Wire {
 
     /// Says to the client of a statement that lasts that the server is alive, once it was silent for that long.
     pub(crate) fn beat(&self, now_ns: u64, interval_ns: u64) {
-        // Whoever has it sends something better.
+        // A thread that has it sends something better.
         let Ok(mut outlet) = self.outlet.try_lock() else { return };
         if outlet.beat(&self.stream, now_ns, interval_ns).is_err() {
             self.give_up();

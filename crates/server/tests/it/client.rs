@@ -30,7 +30,7 @@ impl<T: Read + Write + Send> Stream for T {}
 
 pub(crate) struct Client {
     stream: Box<dyn Stream>,
-    /// What `HELLO` was answered.
+    /// Answer to `HELLO`.
     pub(crate) greeting: Value,
 }
 
