@@ -52,9 +52,9 @@ fn half_messages_of_many_clients_are_bounded_together() {
     let sockets: Vec<TcpStream> = (0..8).map(|_| socket(running.address)).collect();
     let (told, answers) = mpsc::channel();
     let threads = sockets.iter().map(|socket| {
-        let (socket, half, told) = (socket.try_clone().unwrap(), half.clone(), told.clone());
+        let (half, told) = (half.clone(), told.clone());
+        let mut client = Client::log_in(socket.try_clone().unwrap(), "5.8");
         std::thread::spawn(move || {
-            let mut client = Client::log_in(socket, "5.8");
             // Those that find no room are told so, and closed, perhaps before they have sent all.
             let _ = client.try_send(&half);
             if let Ok((_, content)) = client.answer() {
