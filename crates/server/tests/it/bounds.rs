@@ -2,6 +2,7 @@
 
 use std::net::TcpStream;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use bolt::Value;
 use database::Config;
@@ -86,7 +87,7 @@ fn half_messages_of_many_clients_are_bounded_together() {
 
 #[test]
 fn many_small_messages_are_counted_with_what_they_take() {
-    let running = Running::start(Settings { message_bytes_max: MIB, statements_max: 2, ..Settings::default() });
+    let running = Running::start(Settings { statements_max: 2, drain: Duration::from_millis(50), ..small() });
     let mut client = Client::connect(running.address);
     client.send(&run(super::client::ENDLESS, map(&[])));
     // 500,000 messages of three bytes would take far more than the 1.5 MB that they are. The server stops reading them.
