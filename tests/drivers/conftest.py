@@ -27,7 +27,7 @@ class Server:
         self.port = None
         for line in self.process.stderr:
             self.lines.append(line)
-            found = re.match(r"listening on bolt://127\.0\.0\.1:(\d+)", line)
+            found = re.match(r"listening on bolt(?:\+s|\+ssc)?://127\.0\.0\.1:(\d+)", line)
             if found:
                 self.port = int(found.group(1))
                 break
@@ -39,9 +39,9 @@ class Server:
     def password(self):
         return pathlib.Path(f"{self.store}.password").read_text().strip()
 
-    def driver(self, scheme="bolt", **settings):
+    def driver(self, scheme="bolt", host="127.0.0.1", **settings):
         auth = ("neo4j", self.password()) if "--no-auth" not in self.process.args else None
-        return neo4j.GraphDatabase.driver(f"{scheme}://127.0.0.1:{self.port}", auth=auth, **settings)
+        return neo4j.GraphDatabase.driver(f"{scheme}://{host}:{self.port}", auth=auth, **settings)
 
     def client(self, **settings):
         return Client(self.port, **settings)

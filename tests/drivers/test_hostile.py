@@ -74,8 +74,8 @@ def test_strangers_have_little_time_and_little_room(serve):
         tag, body = long.answer()
         assert tag == FAILURE and b"65536" in body and long.is_closed()
         web = server.client()
-        web.socket.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert web.is_closed()
+        web.socket.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\r\n")
+        assert web.exactly(12) == b"HTTP/1.1 400" and web.is_closed()
         started = time.monotonic()
         for client in (silent, half, greeted):
             assert client.is_closed()
@@ -99,15 +99,18 @@ def test_many_strangers_keep_nobody_out(serve):
 def test_connections_have_a_limit(serve):
     server = serve("--connections", "10")
     clients = [server.client().log_in(server.password()) for _ in range(10)]
-    with pytest.raises((EOFError, ConnectionError)):
-        server.client().log_in(server.password())
+    # One too many is told why.
+    extra = server.client().greet()
+    extra.send(message(HELLO, {"user_agent": "test/1"}))
+    assert extra.summary() == FAILURE and b"NoThreadsAvailable" in extra.body and b"--connections" in extra.body
+    assert extra.is_closed()
     clients.pop().close()
     deadline = time.monotonic() + 10
     while True:
         try:
             server.client().log_in(server.password()).close()
             break
-        except (EOFError, ConnectionError):
+        except (AssertionError, EOFError, ConnectionError):
             assert time.monotonic() < deadline
     assert server.threads() < 40
 

@@ -66,6 +66,11 @@ impl Chunks {
     pub fn pending(&self) -> usize {
         self.message.len()
     }
+
+    /// Bytes of memory that it takes, room for growth included.
+    pub fn memory(&self) -> usize {
+        self.message.capacity()
+    }
 }
 
 /// Appends a message to `out`, in chunks; `write` appends its bytes.

@@ -8,6 +8,10 @@ use crate::version::Version;
 /// Pairs of text and value.
 pub type Map = Vec<(String, Value)>;
 
+/// Levels of a message besides those of the lists and maps of a parameter: the message, the map of parameters, and a date, say,
+/// in the innermost list, which is a structure on the wire and a plain value otherwise.
+const LEVELS_AROUND: usize = 3;
+
 const HELLO: u8 = 0x01;
 const GOODBYE: u8 = 0x02;
 const RESET: u8 = 0x0F;
@@ -140,7 +144,16 @@ impl Request {
     /// # Errors
     /// Fails if the bytes are none of that version, or beyond the limits.
     pub fn read(message: &[u8], version: Version, limits: Limits) -> Result<Request> {
-        let Value::Structure(tag, fields) = packstream::decode(message, limits)? else {
+        Request::read_charged(message, version, limits).map(|(request, _)| request)
+    }
+
+    /// Reads a message, as [`Request::read`] does, and gives the bytes of memory that its values take too.
+    ///
+    /// # Errors
+    /// Fails if the bytes are none of that version, or beyond the limits.
+    pub fn read_charged(message: &[u8], version: Version, limits: Limits) -> Result<(Request, usize)> {
+        let limits = Limits { depth: limits.depth.saturating_add(LEVELS_AROUND), ..limits };
+        let (Value::Structure(tag, fields), charged) = packstream::decode_charged(message, limits)? else {
             return Err(BadRequest::NoMessage);
         };
         let mut fields = Fields { message: name(tag), fields: fields.into_iter() };
@@ -165,7 +178,7 @@ impl Request {
             _ => return Err(BadRequest::Unknown(tag)),
         };
         match fields.fields.next() {
-            None => Ok(request),
+            None => Ok((request, charged)),
             Some(_) => Err(BadRequest::Field(name(tag), "there are more fields than it has")),
         }
     }
@@ -381,6 +394,21 @@ mod tests {
         assert_eq!(Request::read(&[0x01], Version::ALL[0], limits), Err(BadRequest::NoMessage));
         let truncated = BadRequest::Malformed(Malformed::Truncated);
         assert_eq!(Request::read(&[0xB1, 0x01], Version::ALL[0], limits), Err(truncated));
+    }
+
+    #[test]
+    fn parameters_are_nested_as_deeply_as_the_limit_says() {
+        let run = |levels: usize, innermost: Value| {
+            let value = (0..levels).fold(innermost, |value, _| Value::List(vec![value]));
+            read("5.8", 0x10, vec![text("RETURN $x"), map(&[("x", value)]), map(&[])])
+        };
+        let date = || Value::Structure(0x44, vec![Value::Int(1)]);
+        let depth = Limits::default().depth;
+        for innermost in [Value::Int(1), date()] {
+            assert!(matches!(run(depth, innermost), Ok(Request::Run(..))));
+        }
+        assert_eq!(run(depth + 1, date()), Err(BadRequest::Malformed(Malformed::Deep)));
+        assert_eq!(run(depth + 2, Value::Int(1)), Err(BadRequest::Malformed(Malformed::Deep)));
     }
 
     #[test]

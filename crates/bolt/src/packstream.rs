@@ -1,7 +1,8 @@
 //! Values as bytes, read with bounds on depth and size.
 //!
-//! Invariant: a declared length is compared with the bytes that are there before anything is done with it, and a list grows
-//! only as its values are read.
+//! Invariants: a declared length is compared with the bytes that are there before anything is done with it, and a list grows
+//! only as its values are read. What is taken from the allocator is charged before it is taken, headers and room for growth
+//! included.
 
 use std::fmt;
 
@@ -30,18 +31,27 @@ pub enum Value {
     Structure(u8, Vec<Value>),
 }
 
-/// Bounds of one message.
+/// Bounds of one value or message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most levels of lists, maps and structures.
+    /// The most levels of lists, maps and structures; of a message, those of a value within it.
     pub depth: usize,
-    /// The most bytes of memory that the values of a message may take.
+    /// The most bytes of memory that the values may take.
     pub memory: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { depth: 100, memory: 256 << 20 }
+        Limits { depth: 256, memory: 128 << 20 }
+    }
+}
+
+/// Memory that an allocation of this size takes: allocators round up, and keep a header before it.
+pub const fn heap_bytes(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        1..24 => 32,
+        _ => bytes.saturating_add(23) & !15,
     }
 }
 
@@ -86,9 +96,17 @@ pub type Result<T> = std::result::Result<T, Malformed>;
 /// # Errors
 /// Fails if the bytes are no value, or one beyond the limits.
 pub fn decode(bytes: &[u8], limits: Limits) -> Result<Value> {
+    decode_charged(bytes, limits).map(|(value, _)| value)
+}
+
+/// Reads one value, as [`decode`] does, and gives the bytes of memory that it takes too.
+///
+/// # Errors
+/// Fails if the bytes are no value, or one beyond the limits.
+pub fn decode_charged(bytes: &[u8], limits: Limits) -> Result<(Value, usize)> {
     let mut decoder = Decoder { bytes, memory: limits.memory };
     let value = decoder.value(limits.depth)?;
-    if decoder.bytes.is_empty() { Ok(value) } else { Err(Malformed::Rest) }
+    if decoder.bytes.is_empty() { Ok((value, limits.memory - decoder.memory)) } else { Err(Malformed::Rest) }
 }
 
 /// Appends a value.
@@ -119,8 +137,12 @@ pub fn encode(out: &mut Encoder<'_>, value: &Value) {
     }
 }
 
+/// Values of a list for which there is room from the start; further room is made as they come.
+const FIRST_ROOM: usize = 64;
+
 struct Decoder<'b> {
     bytes: &'b [u8],
+    /// Bytes of memory that may still be taken.
     memory: usize,
 }
 
@@ -146,8 +168,23 @@ impl<'b> Decoder<'b> {
         })
     }
 
+    /// An allocation of this size is about to be made.
     fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.memory = self.memory.checked_sub(bytes).ok_or(Malformed::Large)?;
+        self.memory = self.memory.checked_sub(heap_bytes(bytes)).ok_or(Malformed::Large)?;
+        Ok(())
+    }
+
+    /// Makes room for one more, if there is none, among `length` in all.
+    fn make_room<T>(&mut self, held: &mut Vec<T>, length: usize) -> Result<()> {
+        let old = held.capacity();
+        if held.len() < old {
+            return Ok(());
+        }
+        let new = (old * 2).max(FIRST_ROOM).min(length);
+        // Both are there while one is copied to the other.
+        self.charge(new * size_of::<T>())?;
+        held.reserve_exact(new - old);
+        self.memory += heap_bytes(old * size_of::<T>());
         Ok(())
     }
 
@@ -206,7 +243,7 @@ impl<'b> Decoder<'b> {
         }
         let mut values = Vec::new();
         for _ in 0..length {
-            self.charge(size_of::<Value>())?;
+            self.make_room(&mut values, length)?;
             values.push(self.value(depth)?);
         }
         Ok(values)
@@ -219,7 +256,7 @@ impl<'b> Decoder<'b> {
         }
         let mut entries = Vec::new();
         for _ in 0..length {
-            self.charge(size_of::<(String, Value)>())?;
+            self.make_room(&mut entries, length)?;
             let [marker] = self.array()?;
             let key = match marker {
                 0x80..=0x8F | 0xD0..=0xD2 => self.text(marker)?,

@@ -60,7 +60,7 @@ pub enum Structure {
     /// The system of coordinates, and the coordinates.
     Point(i64, Vec<f64>),
     /// Numbers of one kind.
-    Vector(Vec<Value>),
+    Vector(Numbers),
 }
 
 /// Reason for which a structure is no parameter.
@@ -89,7 +89,7 @@ impl Structure {
     ///
     /// # Errors
     /// Fails if it is none that a client may send, or not of its form.
-    pub fn read(tag: u8, fields: Vec<Value>, moments: Moments) -> Result<Structure, Refusal> {
+    pub fn read(tag: u8, mut fields: Vec<Value>, version: Version, moments: Moments) -> Result<Structure, Refusal> {
         let form = |value: Option<Structure>| value.ok_or(Refusal::Fields(tag));
         match (tag, moments) {
             (DATE_TIME | LEGACY_DATE_TIME, _) if (tag == DATE_TIME) == (moments == Moments::Utc) => {
@@ -110,7 +110,7 @@ impl Structure {
             }
             (DATE | TIME | LOCAL_TIME | LOCAL_DATE_TIME | DURATION, _) => form(of_integers(tag, &fields)),
             (POINT_2D | POINT_3D, _) => form(point(tag, &fields)),
-            (VECTOR, _) => form(vector(&fields)),
+            (VECTOR, _) if version.has_vectors() => form(Numbers::read(&mut fields).map(Structure::Vector)),
             (NODE, _) => Err(Refusal::Kind("node")),
             (RELATIONSHIP | UNBOUND_RELATIONSHIP, _) => Err(Refusal::Kind("relationship")),
             (PATH, _) => Err(Refusal::Kind("path")),
@@ -141,26 +141,55 @@ fn point(tag: u8, fields: &[Value]) -> Option<Structure> {
     (coordinates.len() == expected).then_some(Structure::Point(*system, coordinates))
 }
 
-/// Reads one number of a vector.
-type ReadNumber = fn(&[u8]) -> Option<Value>;
+/// The numbers of a vector, in their bytes: what they are as values takes many times as much memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// First byte of an integer or a float of that width; 0xC6 for floats of 32 bits.
+    kind: u8,
+    /// Bytes of one.
+    width: usize,
+    /// All of them, the highest byte of each first.
+    data: Vec<u8>,
+}
 
-/// The numbers of a vector: a byte that says their kind (that of an integer's or a float's first byte; 0xC6 for floats of 32
-/// bits), and their bytes, highest first.
-fn vector(fields: &[Value]) -> Option<Structure> {
-    let [Value::Bytes(kind), Value::Bytes(data)] = fields else { return None };
-    let (width, number): (usize, ReadNumber) = match kind.as_slice() {
-        [0xC8] => (1, |bytes| Some(Value::Int(i64::from(i8::from_be_bytes(bytes.try_into().ok()?))))),
-        [0xC9] => (2, |bytes| Some(Value::Int(i64::from(i16::from_be_bytes(bytes.try_into().ok()?))))),
-        [0xCA] => (4, |bytes| Some(Value::Int(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))))),
-        [0xCB] => (8, |bytes| Some(Value::Int(i64::from_be_bytes(bytes.try_into().ok()?)))),
-        [0xC6] => (4, |bytes| Some(Value::Float(f64::from(f32::from_be_bytes(bytes.try_into().ok()?))))),
-        [0xC1] => (8, |bytes| Some(Value::Float(f64::from_be_bytes(bytes.try_into().ok()?)))),
-        _ => return None,
-    };
-    if !data.len().is_multiple_of(width) {
-        return None;
+impl Numbers {
+    fn read(fields: &mut [Value]) -> Option<Numbers> {
+        let [Value::Bytes(kind), Value::Bytes(data)] = fields else { return None };
+        let &[kind] = kind.as_slice() else { return None };
+        let width = match kind {
+            0xC8 => 1,
+            0xC9 => 2,
+            0xCA | 0xC6 => 4,
+            0xCB | 0xC1 => 8,
+            _ => return None,
+        };
+        data.len().is_multiple_of(width).then(|| Numbers { kind, width, data: std::mem::take(data) })
     }
-    Some(Structure::Vector(data.chunks_exact(width).map(number).collect::<Option<_>>()?))
+
+    /// Number of them.
+    pub fn len(&self) -> usize {
+        self.data.len() / self.width
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// Each of them as a value.
+    pub fn iter(&self) -> impl Iterator<Item = Value> {
+        self.data.chunks_exact(self.width).map(|bytes| {
+            let bits = bytes.iter().fold(0_u64, |bits, byte| bits << 8 | u64::from(*byte));
+            match self.kind {
+                0xC8 => Value::Int(i64::from(bits as i8)),
+                0xC9 => Value::Int(i64::from(bits as i16)),
+                0xCA => Value::Int(i64::from(bits as i32)),
+                0xC6 => Value::Float(f64::from(f32::from_bits(bits as u32))),
+                0xC1 => Value::Float(f64::from_bits(bits)),
+                _ => Value::Int(bits as i64),
+            }
+        })
+    }
 }
 
 /// Both names of a node or a relationship.
@@ -274,7 +303,7 @@ mod tests {
         let mut out = Vec::new();
         write(&mut Encoder::new(&mut out));
         let Ok(Value::Structure(tag, fields)) = decode(&out, Limits::default()) else { panic!("{out:X?}") };
-        Structure::read(tag, fields, moments)
+        Structure::read(tag, fields, Version::ALL[0], moments)
     }
 
     #[test]
@@ -306,18 +335,44 @@ mod tests {
             out.element(Version::ALL[0], id);
         };
         assert_eq!(read(Moments::Utc, node), Err(Refusal::Kind("node")));
-        let structure = |tag, fields| Structure::read(tag, fields, Moments::Utc);
+        let structure = |tag, fields| Structure::read(tag, fields, Version::ALL[0], Moments::Utc);
         assert_eq!(structure(0x44, vec![Value::Null]), Err(Refusal::Fields(0x44)));
         assert_eq!(structure(0x44, vec![]), Err(Refusal::Fields(0x44)));
         assert_eq!(structure(0x01, vec![]), Err(Refusal::Tag(1)));
         let point = vec![Value::Int(4326), Value::Float(1.5), Value::Float(2.5)];
         assert_eq!(structure(0x58, point.clone()), Ok(Structure::Point(4326, vec![1.5, 2.5])));
         assert_eq!(structure(0x59, point), Err(Refusal::Fields(0x59)));
-        let vector = |kind, data: &[u8]| structure(0x56, vec![Value::Bytes(vec![kind]), Value::Bytes(data.to_vec())]);
-        assert_eq!(vector(0xC9, &[0, 1, 0xFF, 0xFE]), Ok(Structure::Vector(vec![Value::Int(1), Value::Int(-2)])));
-        assert_eq!(vector(0xC6, &[0x3F, 0xC0, 0, 0]), Ok(Structure::Vector(vec![Value::Float(1.5)])));
+        let vector =
+            |kind, data: &[u8]| match structure(0x56, vec![Value::Bytes(vec![kind]), Value::Bytes(data.to_vec())])? {
+                Structure::Vector(numbers) => {
+                    let found: Vec<Value> = numbers.iter().collect();
+                    assert_eq!((found.len(), found.is_empty()), (numbers.len(), numbers.is_empty()));
+                    Ok(found)
+                }
+                other => panic!("{other:?}"),
+            };
+        let minus_two = i64::to_be_bytes(-2);
+        for (kind, width) in [(0xC8, 1), (0xC9, 2), (0xCA, 4), (0xCB, 8)] {
+            let data = [&1_i64.to_be_bytes()[8 - width..], &minus_two[8 - width..]].concat();
+            assert_eq!(vector(kind, &data), Ok(vec![Value::Int(1), Value::Int(-2)]));
+        }
+        assert_eq!(vector(0xC6, &[0x3F, 0xC0, 0, 0]), Ok(vec![Value::Float(1.5)]));
+        assert_eq!(vector(0xC1, &(-0.25_f64).to_be_bytes()), Ok(vec![Value::Float(-0.25)]));
+        assert_eq!(vector(0xC8, &[]), Ok(vec![]));
         assert_eq!(vector(0xC9, &[0, 1, 2]), Err(Refusal::Fields(0x56)));
         assert_eq!(vector(0xC0, &[]), Err(Refusal::Fields(0x56)));
+    }
+
+    #[test]
+    fn vectors_came_with_the_sixth_version() {
+        let fields = || vec![Value::Bytes(vec![0xC8]), Value::Bytes(vec![7])];
+        for version in Version::ALL {
+            let found = Structure::read(0x56, fields(), *version, Moments::Utc);
+            match found {
+                Ok(Structure::Vector(numbers)) => assert_eq!((numbers.len(), version.major), (1, 6)),
+                found => assert_eq!((found, version.major < 6), (Err(Refusal::Tag(0x56)), true), "{version}"),
+            }
+        }
     }
 
     #[test]

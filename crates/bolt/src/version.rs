@@ -65,6 +65,11 @@ impl Version {
         self >= version(5, 7)
     }
 
+    /// True if there are vectors.
+    pub fn has_vectors(self) -> bool {
+        self >= version(6, 0)
+    }
+
     /// True if the database that was chosen for the client is told.
     pub fn tells_database(self) -> bool {
         self >= version(5, 8)

@@ -231,7 +231,19 @@ pub(crate) struct ServeArguments {
     /// Let everybody in who reaches the address, which must be one of this machine
     #[arg(long)]
     pub(crate) no_auth: bool,
-    /// Listen on addresses that other machines reach, though passwords and rows are not encrypted on their way
+    /// File of the server's certificate, in PEM, and those that signed it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// File of the certificate's key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Use a certificate that the server signs itself, in STORE.certificate.pem, made if it is not there
+    #[arg(long, conflicts_with = "tls_certificate")]
+    pub(crate) tls_self_signed: bool,
+    /// Clients that do not encrypt are turned away, or let in too, where there is a certificate
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "required")]
+    pub(crate) tls: Encryption,
+    /// Listen on addresses that other machines reach, though passwords and rows may cross the network as they are
     #[arg(long)]
     pub(crate) plaintext: bool,
     /// Address for clients that ask for a route and do not say which one they dialled
@@ -258,8 +270,20 @@ pub(crate) struct ServeArguments {
     /// Time that statements at work have to end when the server is told to
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = timeout)]
     pub(crate) drain: Duration,
+    /// Time after which the client of a statement that lasts is told that the server is alive
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = timeout)]
+    pub(crate) keep_alive: Duration,
     #[command(flatten)]
     pub(crate) opening: OpeningArguments,
+}
+
+/// Need of clients to encrypt.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Encryption {
+    /// Clients that do not are turned away
+    Required,
+    /// Both are let in
+    Optional,
 }
 
 fn bolt_version(text: &str) -> Result<server::Version, String> {

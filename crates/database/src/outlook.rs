@@ -13,8 +13,10 @@ pub enum Action {
     Batches,
     /// It copies from or to files, or attaches or copies a source.
     Copy,
-    /// It tells a plan, or merges what was written into files.
+    /// It tells a plan.
     Control,
+    /// It merges what was written into files.
+    Checkpoint,
     /// It begins or ends a transaction.
     Transaction,
 }

@@ -109,7 +109,7 @@ impl Text {
             Text::Query(compiled) => compiled.outlook,
             Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
             Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Transaction),
-            Text::Checkpoint => Outlook::without_plan(Action::Control),
+            Text::Checkpoint => Outlook::without_plan(Action::Checkpoint),
         }
     }
 }

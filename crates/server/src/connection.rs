@@ -9,9 +9,13 @@ use bolt::message::{Portion, Scope, is_urgent};
 use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, Version, answer};
 use database::{Client, Session};
+use model::limits::VALUE_DEPTH_MAX;
 
 use crate::convert::Form;
-use crate::limits::{LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, UNSENT_BYTES_MAX};
+use crate::limits::{
+    HALF_MESSAGE_TIME, LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX,
+    VALUES_PER_MESSAGE,
+};
 use crate::rows::{Stream, Wanted};
 use crate::serve::Server;
 use crate::settings::DATABASE;
@@ -63,13 +67,19 @@ pub(crate) struct Connection {
     pub(crate) is_agreed: bool,
     pub(crate) is_by_manifest: bool,
     is_stranger: bool,
+    /// True if it is one too many, and only hears that.
+    is_extra: bool,
     is_over: bool,
+    /// Memory of the values of the request at hand.
+    pub(crate) request_bytes: usize,
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         self.link.wire.give_up();
-        self.link.server.connections.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_extra {
+            self.link.server.connections.fetch_sub(1, Ordering::Relaxed);
+        }
         if self.is_stranger {
             self.link.server.strangers.fetch_sub(1, Ordering::Relaxed);
         }
@@ -79,17 +89,27 @@ impl Drop for Connection {
 impl Link {
     /// Sends what the client takes, without waiting.
     pub(crate) fn flush(&mut self) {
-        if self.out.is_empty() {
+        if !self.has_unsent() {
             return;
         }
         let now = self.server.now_ns();
-        let sent = self.wire.send(&self.out);
-        self.out.drain(..sent);
-        self.stalled_ns = match (self.out.is_empty(), sent) {
-            (true, _) => None,
-            (false, 0) => self.stalled_ns.or(Some(now)),
-            (false, _) => Some(now),
+        let sent = self.wire.send(&self.out, now);
+        self.out.drain(..sent.taken);
+        self.stalled_ns = match (self.has_unsent(), sent.has_moved) {
+            (false, _) => None,
+            (true, false) => self.stalled_ns.or(Some(now)),
+            (true, true) => Some(now),
         };
+    }
+
+    /// True if answers wait for the client to read.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.out.is_empty() || self.wire.has_rest()
+    }
+
+    /// Takes what has arrived.
+    pub(crate) fn receive(&self) {
+        self.wire.receive(self.server.now_ns());
     }
 
     /// Moves the rows that are wanted to the answers, as far as there is room; at their end, the summary.
@@ -173,9 +193,11 @@ impl Link {
 }
 
 impl Connection {
-    /// A connection that has just come.
-    pub(crate) fn new(server: Arc<Server>, wire: Arc<Wire>, number: u64) -> Connection {
-        server.connections.fetch_add(1, Ordering::Relaxed);
+    /// A connection that has just come; one that is too many only hears that.
+    pub(crate) fn new(server: Arc<Server>, wire: Arc<Wire>, number: u64, is_extra: bool) -> Connection {
+        if !is_extra {
+            server.connections.fetch_add(1, Ordering::Relaxed);
+        }
         server.strangers.fetch_add(1, Ordering::Relaxed);
         let now = server.now_ns();
         let version = Version::ALL[0];
@@ -199,7 +221,9 @@ impl Connection {
             is_agreed: false,
             is_by_manifest: false,
             is_stranger: true,
+            is_extra,
             is_over: false,
+            request_bytes: 0,
         }
     }
 
@@ -242,7 +266,7 @@ impl Connection {
 
     /// True if answers wait for the client to read.
     pub(crate) fn has_unsent(&self) -> bool {
-        !self.link.out.is_empty()
+        self.link.has_unsent()
     }
 
     /// True if something of its client is under way.
@@ -260,25 +284,26 @@ impl Connection {
             let is_terminated = self.session.as_ref().is_some_and(Session::is_terminated);
             if is_terminated { 0 } else { transaction.deadline_ns.map_or(idle, |deadline| deadline.min(idle)) }
         });
-        [login, stalled, transaction].into_iter().flatten().min()
+        let half = self.link.wire.half_since_ns().map(|since| since + HALF_MESSAGE_TIME.as_nanos() as u64);
+        [login, stalled, half, transaction].into_iter().flatten().min()
     }
 
     /// Does what the client has asked, until it asks nothing more.
     pub(crate) fn serve(&mut self) -> Next {
         loop {
             self.check_time();
-            self.link.wire.receive();
+            self.link.receive();
             self.greet();
             self.take_messages();
             if let Some(refusal) = self.link.wire.refusal() {
-                self.refuse(failure::of_protocol(refusal));
+                self.refuse(refusal);
             }
             self.link.pump();
             self.link.flush();
-            if self.link.wire.is_gone() || self.is_over {
+            if self.link.wire.is_gone() || self.link.wire.is_cut() || self.is_over {
                 return Next::Close;
             }
-            if !self.link.out.is_empty() {
+            if self.link.has_unsent() {
                 // The front waits until the client reads.
                 return Next::Park;
             }
@@ -306,8 +331,10 @@ impl Connection {
         if self.deadline_ns().is_none_or(|deadline| now < deadline) {
             return;
         }
-        let is_stalled = self.link.stalled_ns.is_some_and(|since| since + SEND_TIME.as_nanos() as u64 <= now);
-        if self.is_stranger || is_stalled {
+        let is_over =
+            |since: Option<u64>, time: Duration| since.is_some_and(|since| since + time.as_nanos() as u64 <= now);
+        let is_half = is_over(self.link.wire.half_since_ns(), HALF_MESSAGE_TIME);
+        if self.is_stranger || is_half || is_over(self.link.stalled_ns, SEND_TIME) {
             return self.link.wire.give_up();
         }
         let is_terminated = self.session.as_ref().is_some_and(Session::is_terminated);
@@ -352,24 +379,35 @@ impl Connection {
                 return;
             }
             let Some(message) = self.link.wire.next() else { return };
-            self.take(&message);
+            self.take(message);
             if self.link.out.len() >= SEND_BYTES {
                 self.link.flush();
             }
         }
     }
 
-    fn take(&mut self, message: &[u8]) {
+    /// The most memory that values of a request may take.
+    pub(crate) fn values_bytes_max(&self) -> usize {
+        let message =
+            if self.is_stranger { STRANGER_MESSAGE_BYTES_MAX } else { self.link.server.settings.message_bytes_max };
+        message.saturating_mul(VALUES_PER_MESSAGE)
+    }
+
+    fn take(&mut self, message: Vec<u8>) {
         self.link.note_resets();
         if self.link.machine.state() == State::Interrupted && self.link.answering.take().is_some() {
             // The rows that were wanted are not any more.
             self.link.streams.clear();
             answer::ignored(&mut self.link.out);
         }
-        let limits =
-            Limits { memory: self.link.server.settings.message_bytes_max.saturating_mul(16), ..Limits::default() };
-        let request = match Request::read(message, self.link.form.version, limits) {
-            Ok(request) => request,
+        let limits = Limits { depth: VALUE_DEPTH_MAX as usize, memory: self.values_bytes_max() };
+        let read = Request::read_charged(&message, self.link.form.version, limits);
+        drop(message);
+        let request = match read {
+            Ok((request, bytes)) => {
+                self.request_bytes = bytes;
+                request
+            }
             Err(cause) => return self.refuse(failure::of_protocol(cause.to_string())),
         };
         match self.link.machine.take(&request) {
@@ -399,7 +437,7 @@ impl Connection {
         let description = "connection exception - database unavailable";
         let failure = failure::plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message);
         self.roll_back();
-        self.link.wire.receive();
+        self.link.receive();
         if !self.is_agreed || self.is_stranger || !self.link.wire.next_is(|message| !is_urgent(message)) {
             return self.link.wire.give_up();
         }
@@ -420,6 +458,9 @@ impl Connection {
     }
 
     fn act(&mut self, request: Request) {
+        if self.is_extra {
+            return self.refuse(failure::too_many_connections(self.link.server.settings.connections_max));
+        }
         if request != Request::Reset
             && let Some(failure) = self.link.deferred.take()
         {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bolt::packstream::heap_bytes;
 use bolt::structures::{Id, Moments, Structure, Zone};
 use bolt::{Encoder, Version};
 use database::{Entities, Parameters};
@@ -16,62 +17,130 @@ pub(crate) struct Form {
     pub(crate) moments: Moments,
 }
 
-/// The parameters of a statement.
-pub(crate) fn parameters(map: Vec<(String, bolt::Value)>, form: Form) -> Result<Parameters> {
-    let entry = |(name, value): (String, bolt::Value)| {
-        let value = value_in(value, form).map_err(|failure| failure.within(&format!("parameter ${name}")))?;
-        Ok((Arc::from(name), value))
-    };
-    map.into_iter().map(entry).collect()
+/// The parameters of a statement, and the memory that they take, which is at most `memory`.
+pub(crate) fn parameters(map: Vec<(String, bolt::Value)>, form: Form, memory: usize) -> Result<(Parameters, usize)> {
+    let mut taking = Taking { form, left: memory };
+    let mut parameters = Parameters::default();
+    for (name, value) in map {
+        let value = taking.value(value).map_err(|failure| failure.within(&format!("parameter ${name}")))?;
+        let name = taking.text(&name)?;
+        parameters.insert(name, value);
+    }
+    Ok((parameters, memory - taking.left))
 }
 
-fn value_in(value: bolt::Value, form: Form) -> Result<Value> {
-    Ok(match value {
-        bolt::Value::Null => Value::Null,
-        bolt::Value::Bool(value) => Value::Bool(value),
-        bolt::Value::Int(value) => Value::Int(value),
-        bolt::Value::Float(value) => Value::Float(value),
-        bolt::Value::Bytes(bytes) => Value::Bytes(Arc::from(bytes)),
-        bolt::Value::String(text) => Value::String(Arc::from(text)),
-        bolt::Value::List(items) => {
-            Value::list(items.into_iter().map(|item| value_in(item, form)).collect::<Result<_>>()?)
-        }
-        bolt::Value::Map(entries) => {
-            let entry = |(key, item): (String, bolt::Value)| Ok((Arc::from(key), value_in(item, form)?));
-            Value::map(entries.into_iter().map(entry).collect::<Result<Vec<_>>>()?)
-        }
-        bolt::Value::Structure(tag, fields) => {
-            let structure = Structure::read(tag, fields, form.moments).map_err(|refusal| error!(Type, "{refusal}"))?;
-            structure_in(structure, form)?
-        }
-    })
+/// Entries of a leaf of a map, and its size; the size of a node above leaves.
+const LEAF_ENTRIES: usize = 11;
+const LEAF_BYTES: usize = LEAF_ENTRIES * (size_of::<Arc<str>>() + size_of::<Value>()) + 16;
+const INNER_BYTES: usize = LEAF_BYTES + (LEAF_ENTRIES + 1) * size_of::<usize>();
+/// Bytes before the contents that are shared: two counts; and of lists and maps, what they say of themselves.
+const COUNTS_BYTES: usize = 2 * size_of::<usize>();
+const SHARED_BYTES: usize = COUNTS_BYTES + 4 * size_of::<usize>();
+
+/// Makes values of the engine within a limit of memory.
+struct Taking {
+    form: Form,
+    left: usize,
 }
 
-fn structure_in(structure: Structure, form: Form) -> Result<Value> {
-    let value = match structure {
-        Structure::Date(days) => Some(Date(days)).filter(|date| date.is_valid()).map(Value::Date),
-        Structure::LocalTime(nanos) => Some(LocalTime(nanos)).filter(|time| time.is_valid()).map(Value::LocalTime),
-        Structure::Time(nanos, offset) => {
-            let time = i32::try_from(offset).ok().map(|offset| Time { local: LocalTime(nanos), offset });
-            time.filter(|time| time.is_valid()).map(Value::Time)
+impl Taking {
+    /// An allocation of this size is about to be made.
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.left = self.left.checked_sub(heap_bytes(bytes)).ok_or_else(|| {
+            error!(Limit, "the values of the parameters take more memory than one message may").with_remedy(
+                "send them in several statements, or raise --message-limit; they may take sixteen times as much",
+            )
+        })?;
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<Arc<str>> {
+        self.charge(COUNTS_BYTES + text.len())?;
+        Ok(Arc::from(text))
+    }
+
+    fn list(&mut self, items: Vec<bolt::Value>) -> Result<Value> {
+        self.charge(SHARED_BYTES)?;
+        self.charge(items.len() * size_of::<Value>())?;
+        let mut taken = Vec::with_capacity(items.len());
+        for item in items {
+            taken.push(self.value(item)?);
         }
-        Structure::LocalDateTime(seconds, nanos) => local(seconds, nanos).map(Value::LocalDateTime),
-        Structure::DateTime(seconds, nanos, zone) => return moment(seconds, nanos, &zone, form.moments),
-        Structure::Duration(months, days, seconds, nanos) => {
-            let carry = nanos.div_euclid(NANOS_OF_SECOND);
-            let nanosecond = nanos.rem_euclid(NANOS_OF_SECOND) as u32;
-            let seconds = seconds.checked_add(carry);
-            seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
+        Ok(Value::list(taken))
+    }
+
+    fn map(&mut self, entries: Vec<(String, bolt::Value)>) -> Result<Value> {
+        self.charge(SHARED_BYTES)?;
+        let leaves = entries.len().div_ceil(LEAF_ENTRIES);
+        self.charge(leaves * LEAF_BYTES.next_multiple_of(32))?;
+        if leaves > 1 {
+            self.charge(leaves.div_ceil(LEAF_ENTRIES / 2) * INNER_BYTES.next_multiple_of(32))?;
         }
-        Structure::Vector(items) => {
-            return Ok(Value::list(items.into_iter().map(|item| value_in(item, form)).collect::<Result<_>>()?));
+        // The entries are put in order before the map is made of them.
+        let ordering = entries.len() * size_of::<(Arc<str>, Value)>();
+        self.charge(ordering)?;
+        let mut taken = Vec::with_capacity(entries.len());
+        for (key, item) in entries {
+            taken.push((self.text(&key)?, self.value(item)?));
         }
-        Structure::Point(..) => {
-            return Err(error!(Type, "a point cannot be passed: Knotwork has no values of that type")
-                .with_remedy("pass its coordinates as a list or a map"));
-        }
-    };
-    value.ok_or_else(out_of_range)
+        let map = Value::map(taken);
+        self.left += heap_bytes(ordering);
+        Ok(map)
+    }
+
+    fn value(&mut self, value: bolt::Value) -> Result<Value> {
+        Ok(match value {
+            bolt::Value::Null => Value::Null,
+            bolt::Value::Bool(value) => Value::Bool(value),
+            bolt::Value::Int(value) => Value::Int(value),
+            bolt::Value::Float(value) => Value::Float(value),
+            bolt::Value::Bytes(bytes) => {
+                self.charge(COUNTS_BYTES + bytes.len())?;
+                Value::Bytes(Arc::from(bytes))
+            }
+            bolt::Value::String(text) => Value::String(self.text(&text)?),
+            bolt::Value::List(items) => self.list(items)?,
+            bolt::Value::Map(entries) => self.map(entries)?,
+            bolt::Value::Structure(tag, fields) => {
+                let form = self.form;
+                let structure = Structure::read(tag, fields, form.version, form.moments);
+                self.structure(structure.map_err(|refusal| error!(Type, "{refusal}"))?)?
+            }
+        })
+    }
+
+    fn structure(&mut self, structure: Structure) -> Result<Value> {
+        let value = match structure {
+            Structure::Date(days) => Some(Date(days)).filter(|date| date.is_valid()).map(Value::Date),
+            Structure::LocalTime(nanos) => Some(LocalTime(nanos)).filter(|time| time.is_valid()).map(Value::LocalTime),
+            Structure::Time(nanos, offset) => {
+                let time = i32::try_from(offset).ok().map(|offset| Time { local: LocalTime(nanos), offset });
+                time.filter(|time| time.is_valid()).map(Value::Time)
+            }
+            Structure::LocalDateTime(seconds, nanos) => local(seconds, nanos).map(Value::LocalDateTime),
+            Structure::DateTime(seconds, nanos, zone) => return moment(seconds, nanos, &zone, self.form.moments),
+            Structure::Duration(months, days, seconds, nanos) => {
+                let carry = nanos.div_euclid(NANOS_OF_SECOND);
+                let nanosecond = nanos.rem_euclid(NANOS_OF_SECOND) as u32;
+                let seconds = seconds.checked_add(carry);
+                seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
+            }
+            Structure::Vector(numbers) => {
+                self.charge(SHARED_BYTES)?;
+                self.charge(numbers.len() * size_of::<Value>())?;
+                let mut taken = Vec::with_capacity(numbers.len());
+                for number in numbers.iter() {
+                    taken.push(self.value(number)?);
+                }
+                return Ok(Value::list(taken));
+            }
+            Structure::Point(..) => {
+                return Err(error!(Type, "a point cannot be passed: Knotwork has no values of that type")
+                    .with_remedy("pass its coordinates as a list or a map"));
+            }
+        };
+        value.ok_or_else(out_of_range)
+    }
 }
 
 fn out_of_range() -> model::Error {

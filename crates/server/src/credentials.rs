@@ -4,16 +4,16 @@
 //! minutes by a keyed digest, since the method takes memory and time on purpose. A wrong one makes its sender wait: the user's
 //! name from that address, and no one else.
 
-use std::fs::{OpenOptions, Permissions};
-use std::io::Write;
 use std::net::IpAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use model::{Map, Result, error};
 use sha2::{Digest, Sha256};
+
+use crate::private_file::{self, PRIVATE};
 
 /// The name of the first user: the one that examples of drivers have.
 pub const FIRST_USER: &str = "neo4j";
@@ -29,7 +29,7 @@ const ATTEMPTS_AT_ONCE: usize = 2;
 const KNOWN_NS: u64 = 300 * 1_000_000_000;
 /// Passwords that are known at most, and senders of wrong ones.
 const ENTRIES_MAX: usize = 10_000;
-/// Wrong passwords without a delay.
+/// Wrong passwords after which there is a delay.
 const FREE_FAILURES: u32 = 3;
 /// The first delay, which doubles, and the longest, in nanoseconds.
 const DELAY_NS: u64 = 250_000_000;
@@ -117,7 +117,7 @@ pub fn first_start(file: &Path) -> Result<Option<PathBuf>> {
     }
     let password = hex(&random::<12>()?);
     let told = file.with_extension("password");
-    write_private(&told, &format!("{password}\n"))?;
+    private_file::write(&told, &format!("{password}\n"), PRIVATE)?;
     set_password(file, &password)?;
     Ok(Some(told))
 }
@@ -134,23 +134,7 @@ pub fn set_password(file: &Path, password: &str) -> Result<()> {
     let salt = random::<16>()?;
     let hash = hash(password, &salt)?;
     let line = format!("{FIRST_USER} argon2id m={MEMORY_KIB},t={PASSES},p=1 {} {}\n", hex(&salt), hex(&hash));
-    write_private(file, &line)
-}
-
-/// Writes a file that only its owner may read, as a whole or not at all.
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    let write = || -> std::io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        // It may have been there with other rights.
-        file.set_permissions(Permissions::from_mode(0o600))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)
-    };
-    write().map_err(|cause| file_failure(path, &cause))
+    private_file::write(file, &line, PRIVATE)
 }
 
 impl Credentials {
@@ -177,6 +161,10 @@ impl Credentials {
             })
         };
         let users = text.lines().enumerate().map(user).collect::<Result<Vec<_>>>()?;
+        if users.is_empty() {
+            return Err(error!(File, "{}: no user stands in it, so that nobody could log in", path.display())
+                .with_remedy("set a password with knot serve STORE --set-password, or delete the file for a new one"));
+        }
         Ok(Credentials {
             users,
             key: random()?,
@@ -211,8 +199,8 @@ impl Credentials {
             }
             let held = failures.entry(sender).or_default();
             held.count = held.count.saturating_add(1);
-            if held.count > FREE_FAILURES {
-                let delay = DELAY_NS << (held.count - FREE_FAILURES - 1).min(10);
+            if held.count >= FREE_FAILURES {
+                let delay = DELAY_NS << (held.count - FREE_FAILURES).min(10);
                 held.not_before_ns = now_ns + delay.min(DELAY_NS_MAX);
             }
             return Verdict::Wrong;
@@ -272,7 +260,8 @@ mod tests {
         assert_eq!(users.check("neo4j", password.trim(), here, 0), Verdict::Welcome);
         assert_eq!(users.check("neo4j", "neo4j", here, 0), Verdict::Wrong);
         assert_eq!(users.check("nobody", password.trim(), here, 0), Verdict::Wrong);
-        for _ in 0..3 {
+        // Three in all are free.
+        for _ in 0..2 {
             assert_eq!(users.check("neo4j", "wrong", here, 1), Verdict::Wrong);
         }
         assert_eq!(users.check("neo4j", "another", here, 2), Verdict::TooMany);
@@ -286,6 +275,23 @@ mod tests {
         assert_eq!(users.check("neo4j", "longer than that", here, 0), Verdict::Welcome);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(Credentials::read(&file).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_without_users_is_refused() {
+        let folder = std::env::temp_dir().join(format!("knotwork-no-users-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("a.knot.users");
+        crate::private_file::write(&file, "", 0o600).unwrap();
+        let error = Credentials::read(&file).err().expect("nobody could log in");
+        assert!(
+            error.to_string().contains("a.knot.users") && error.remedy_line().contains("--set-password"),
+            "{error:?}"
+        );
+        // The remedy helps.
+        set_password(&file, "long enough").unwrap();
+        assert_eq!(Credentials::read(&file).unwrap().names(), ["neo4j"]);
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -15,6 +15,27 @@ pub(crate) fn plain(code: &str, status: &'static str, description: &str, message
     Failure { code: code.to_owned(), message: message.into(), status, description, position: None }
 }
 
+/// The messages of all clients leave no room for more.
+pub(crate) fn no_room() -> Failure {
+    let message = "the server has no room for the message beside those of other clients: send it again later, or in parts; \
+                   --memory-limit gives it more";
+    let code = "Neo.TransientError.General.MemoryPoolOutOfMemoryError";
+    plain(code, "51N37", "system configuration or operation exception - memory limit exceeded", message)
+}
+
+/// There are as many connections as there may be.
+pub(crate) fn too_many_connections(max: usize) -> Failure {
+    let message = format!("the server has the {max} connections that it may have: close some, or raise --connections");
+    let description = "connection exception - database unavailable";
+    plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message)
+}
+
+/// The server takes nothing new on.
+pub(crate) fn ending() -> Failure {
+    let description = "connection exception - database unavailable";
+    plain("Neo.TransientError.General.DatabaseUnavailable", "08N09", description, "the server is about to end")
+}
+
 /// The database that was asked for is none of ours.
 pub(crate) fn no_database(name: &str) -> Failure {
     let message = format!(

@@ -5,9 +5,13 @@
 //! - [`serve`](mod@serve): the front: connections that come, those that wait, and those at work whose clients may speak.
 //! - `limits`: every fixed limit.
 //! - `pool`: the threads that statements run on.
+//! - `tls`: the certificate, and how it is renewed.
+//! - `arrivals`: room for what arrives, shared by all.
+//! - `outlet`: the sending half of a socket, and its TLS.
 //! - `wire`: one socket and what has arrived on it.
 //! - `connection`: requests of a client, one request after the other.
 //! - `login`: logins.
+//! - `private_file`: files that hold secrets.
 //! - `credentials`: users and passwords, and how often they may be guessed.
 //! - `statement`: one statement, whose rows go to the client as it asks for them.
 //! - `rows`: rows that wait for their client, in memory and on the disk.
@@ -19,6 +23,7 @@
 //! Invariants: nothing of a client reaches a session before it has logged in; a client that does not read holds a thread no
 //! longer than `Settings::patience`, and memory no more than `limits` says; every wait has an end.
 
+mod arrivals;
 mod bookmarks;
 mod connection;
 mod convert;
@@ -26,14 +31,18 @@ pub mod credentials;
 mod failure;
 mod limits;
 mod login;
+mod outlet;
 mod pool;
+mod private_file;
 mod rows;
 pub mod serve;
 pub mod settings;
 mod statement;
 mod summary;
+pub mod tls;
 mod wire;
 
 pub use bolt::Version;
 pub use serve::serve;
 pub use settings::{Admission, Settings};
+pub use tls::Tls;

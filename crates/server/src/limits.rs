@@ -8,6 +8,18 @@ pub(crate) const STRANGER_MESSAGE_BYTES_MAX: usize = 64 << 10;
 pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(10);
 /// Connections that have not logged in.
 pub(crate) const STRANGERS_MAX: usize = 64;
+/// Memory that a message which waits takes besides its bytes.
+pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 64;
+/// Memory of the values of a message, as a multiple of the bytes that it may have.
+pub(crate) const VALUES_PER_MESSAGE: usize = 16;
+/// Memory of values for which none is reserved.
+pub(crate) const SMALL_VALUES_BYTES: usize = 64 << 10;
+/// Memory of the remarks that a client makes about a transaction; longer ones are not kept.
+pub(crate) const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Part of the memory of the database that messages of all connections take which are not whole, or wait.
+pub(crate) const ARRIVALS_SHARE: usize = 8;
+/// Time for which a client may leave a message half sent.
+pub(crate) const HALF_MESSAGE_TIME: Duration = Duration::from_secs(60);
 /// Bytes that one read takes from a socket.
 pub(crate) const READ_BYTES: usize = 16 << 10;
 /// Bytes of answers that are put together before they are sent.
@@ -32,3 +44,5 @@ pub(crate) const WAIT_TIME: Duration = Duration::from_millis(20);
 pub(crate) const EAR_TIME: Duration = Duration::from_millis(5);
 /// Time after which a thread without work ends.
 pub(crate) const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);
+/// Time that statements have to notice that they are stopped when the server ends.
+pub(crate) const CUT_TIME: Duration = Duration::from_secs(10);

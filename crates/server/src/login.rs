@@ -1,5 +1,7 @@
 //! Logins: `HELLO`, `LOGON`, `LOGOFF`.
 
+use std::time::Duration;
+
 use bolt::message::{Map, get, text};
 use bolt::structures::Moments;
 use bolt::{Failure, Request, Value, Version, answer};
@@ -37,6 +39,7 @@ fn hello(connection: &mut Connection, fields: &Map, request: &Request) {
         connection.link.form.moments = Moments::Utc;
     }
     let name = format!("bolt-{}", connection.number());
+    let keep_alive = connection.link.server.settings.keep_alive;
     let is_by_manifest = connection.is_by_manifest;
     answer::success(&mut connection.link.out, |out| {
         out.map(3 + usize::from(is_patched) + usize::from(is_by_manifest));
@@ -51,14 +54,17 @@ fn hello(connection: &mut Connection, fields: &Map, request: &Request) {
             out.entry("protocol_version", &version.to_string());
         }
         out.string("hints");
-        hints(out, version);
+        hints(out, version, keep_alive);
     });
     connection.link.machine.succeed(request);
 }
 
-fn hints(out: &mut bolt::Encoder<'_>, version: Version) {
+fn hints(out: &mut bolt::Encoder<'_>, version: Version, keep_alive: Duration) {
     let has_routing_hint = version.tells_database();
-    out.map(1 + usize::from(has_routing_hint));
+    out.map(2 + usize::from(has_routing_hint));
+    // One sign of life may be late.
+    out.string("connection.recv_timeout_seconds");
+    out.int((keep_alive.as_millis() * 2).div_ceil(1_000).clamp(1, i64::MAX as u128) as i64);
     out.string("telemetry.enabled");
     out.bool(false);
     if has_routing_hint {

@@ -15,13 +15,15 @@ use database::{Database, Interrupt, Site};
 use model::{Consumer, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::arrivals::{Arrivals, Share};
 use crate::bookmarks::Bookmarks;
 use crate::connection::Connection;
 use crate::credentials::Credentials;
-use crate::limits::{EAR_TIME, STRANGERS_MAX, THREAD_TIME};
+use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::settings::{Admission, Settings};
-use crate::wire::{Wire, timespec};
+use crate::tls::{Identity, Watch};
+use crate::wire::{HANG_UP, Wire, timespec};
 
 /// The longest time for which the front does not look at the order to end.
 const LOOK_TIME: Duration = Duration::from_millis(100);
@@ -32,6 +34,8 @@ pub(crate) struct Server {
     pub(crate) settings: Settings,
     /// `None` if everybody may come in.
     pub(crate) credentials: Option<Credentials>,
+    identity: Option<Arc<Identity>>,
+    arrivals: Arc<Arrivals>,
     pub(crate) bookmarks: Bookmarks,
     pub(crate) pool: Pool,
     /// Connections that threads have given back.
@@ -85,13 +89,14 @@ impl Server {
 /// with the addresses once clients can come.
 ///
 /// # Errors
-/// Fails if an address cannot be listened on, or the file of users cannot be read.
+/// Fails if an address cannot be listened on, or the file of users or those of the certificate cannot be read.
 pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: impl FnOnce(&[SocketAddr])) -> Result<()> {
     let listeners = settings.listen.iter().map(listen).collect::<Result<Vec<_>>>()?;
     let credentials = match &settings.admission {
         Admission::Users(file) => Some(Credentials::read(file)?),
         Admission::Everybody => None,
     };
+    let identity = settings.tls.as_ref().map(|tls| Identity::read(tls).map(Arc::new)).transpose()?;
     let pipe = || -> std::io::Result<(UnixStream, UnixStream)> {
         let (waker, woken) = UnixStream::pair()?;
         waker.set_nonblocking(true)?;
@@ -100,11 +105,14 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
     };
     let (waker, woken) = pipe().map_err(|cause| error!(Io, "cannot make a pipe: {cause}"))?;
     database.forbid_files();
+    let arrivals = Arrivals::new((database.memory().limit() / ARRIVALS_SHARE).max(settings.message_bytes_max));
     let bookmarks = Bookmarks::new(&database.info()?.path);
     let server = Arc::new(Server {
         database,
         settings,
         credentials,
+        identity,
+        arrivals,
         bookmarks,
         pool: Pool::default(),
         parked: Mutex::default(),
@@ -118,7 +126,8 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
     let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     server.tell_site(&addresses);
     ready(&addresses);
-    let mut front = Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new() };
+    let watch = server.identity.as_ref().map(|identity| identity.watch(server.now_ns()));
+    let mut front = Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch };
     while end.check_unpaused().is_ok() {
         front.turn(LOOK_TIME);
     }
@@ -153,6 +162,8 @@ struct Front {
     waiting: Vec<Connection>,
     /// Sockets of the statements that run.
     heard: Vec<Arc<Wire>>,
+    /// The files of the certificate.
+    watch: Option<Watch>,
 }
 
 impl Front {
@@ -164,11 +175,19 @@ impl Front {
         let due = self.waiting.iter().filter_map(|connection| connection.deadline_ns()).min();
         let due = due.map_or(limit, |due| Duration::from_nanos(due.saturating_sub(now)).min(limit));
         let found = self.poll(if is_busy { due.min(EAR_TIME) } else { due });
+        let now = self.server.now_ns();
         for place in found.heard {
             // A statement that waits for its client takes bytes itself.
             if self.heard[place].is_running() {
-                self.heard[place].receive();
+                self.heard[place].receive(now);
             }
+        }
+        let interval_ns = self.server.settings.keep_alive.as_nanos() as u64;
+        self.heard.iter().filter(|wire| wire.is_running()).for_each(|wire| wire.beat(now, interval_ns));
+        if let (Some(identity), Some(watch)) = (&self.server.identity, &mut self.watch)
+            && let Some(notice) = identity.look(watch, now)
+        {
+            (self.server.settings.notice)(&notice);
         }
         for place in found.listeners {
             self.accept(place);
@@ -204,10 +223,15 @@ impl Front {
                 (false, true) => PollFlags::IN,
                 (false, false) => PollFlags::empty(),
             };
-            fds.push(PollFd::from_borrowed_fd(connection.wire().fd(), flags));
+            fds.push(PollFd::from_borrowed_fd(connection.wire().fd(), flags | HANG_UP));
         }
-        let heard: Vec<usize> = (0..self.heard.len()).filter(|&place| self.heard[place].has_room()).collect();
-        fds.extend(heard.iter().map(|&place| PollFd::from_borrowed_fd(self.heard[place].fd(), PollFlags::IN)));
+        // A client that is given up is not listened to: its end would be found again and again.
+        let heard: Vec<usize> = (0..self.heard.len()).filter(|&place| !self.heard[place].is_gone()).collect();
+        fds.extend(heard.iter().map(|&place| {
+            let wire = &self.heard[place];
+            let flags = if wire.has_room() { PollFlags::IN } else { PollFlags::empty() };
+            PollFd::from_borrowed_fd(wire.fd(), flags | HANG_UP)
+        }));
         let mut found = Found::default();
         if poll(&mut fds, Some(&timespec(limit))).is_err() {
             return found;
@@ -236,16 +260,19 @@ impl Front {
                 // Without file descriptors, say, the next turn tries again.
                 Err(_) => return,
             };
-            if self.server.connections.load(Ordering::Relaxed) >= self.server.settings.connections_max {
-                continue;
-            }
+            let is_full = self.server.connections.load(Ordering::Relaxed) >= self.server.settings.connections_max;
             if self.server.strangers.load(Ordering::Relaxed) >= STRANGERS_MAX {
+                if is_full {
+                    continue;
+                }
                 self.evict();
             }
             let held = self.server.database.memory().empty(Consumer::Query);
-            let Ok(wire) = Wire::new(stream, peer, self.server.settings.newest, held) else { continue };
+            let share = Share::new(self.server.arrivals.clone(), held);
+            let identity = self.server.identity.clone();
+            let Ok(wire) = Wire::new(stream, peer, self.server.settings.newest, share, identity) else { continue };
             let number = self.server.next.fetch_add(1, Ordering::Relaxed);
-            self.waiting.push(Connection::new(self.server.clone(), Arc::new(wire), number));
+            self.waiting.push(Connection::new(self.server.clone(), Arc::new(wire), number, is_full));
         }
     }
 
@@ -283,21 +310,25 @@ impl Front {
         let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
         loop {
             self.fetch();
-            self.waiting.retain(|connection| connection.is_at_work());
+            // Requests of idle clients are heard once more, and refused in a way that has them try again; then they are closed.
+            let is_idle = |place: &usize| !self.waiting[*place].is_at_work();
+            let idle: Vec<usize> = (0..self.waiting.len()).filter(is_idle).collect();
+            self.dispatch(&idle);
             if self.waiting.is_empty() && !self.server.pool.is_busy() || self.server.now_ns() >= end {
                 break;
             }
             self.turn(EAR_TIME);
         }
         self.waiting.clear();
-        let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        at_work.iter().for_each(|wire| wire.give_up());
-        // Statements observe the interrupt within milliseconds; one that does not is left behind when the process ends.
-        let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
+        // Statements observe the interrupt within milliseconds, and their clients are told; one that does not is left behind when
+        // the process ends.
+        let end = self.server.now_ns() + CUT_TIME.as_nanos() as u64;
         while !self.server.pool.close() && self.server.now_ns() < end {
+            let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            at_work.iter().for_each(|wire| wire.cut());
             std::thread::sleep(EAR_TIME);
         }
         self.fetch();
-        self.waiting.clear();
+        self.waiting.drain(..).for_each(Connection::close);
     }
 }

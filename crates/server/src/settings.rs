@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bolt::Version;
 
+use crate::tls::Tls;
+
 /// The name of the one database: that which clients take if they are told none.
 pub(crate) const DATABASE: &str = database::DATABASE_NAME;
 
@@ -30,6 +32,8 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// Clients that may come in.
     pub admission: Admission,
+    /// TLS; `None` if there is none.
+    pub tls: Option<Tls>,
     /// The address to give to clients that ask for a route and do not say what they dialled.
     pub advertised: Option<String>,
     /// The newest version of the protocol that is offered.
@@ -48,6 +52,10 @@ pub struct Settings {
     pub patience: Duration,
     /// The longest time that statements at work have when the server ends.
     pub drain: Duration,
+    /// Time after which the client of a statement that lasts hears that the server is alive. Drivers are told twice that time.
+    pub keep_alive: Duration,
+    /// Told what whoever runs the server is to know.
+    pub notice: fn(&str),
 }
 
 impl Default for Settings {
@@ -55,6 +63,7 @@ impl Default for Settings {
         Settings {
             listen: Vec::new(),
             admission: Admission::Everybody,
+            tls: None,
             advertised: None,
             newest: Version::ALL[0],
             connections_max: 1_000,
@@ -64,6 +73,8 @@ impl Default for Settings {
             idle_transaction: Duration::from_secs(600),
             patience: Duration::from_secs(10),
             drain: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(30),
+            notice: |_| (),
         }
     }
 }

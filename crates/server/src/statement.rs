@@ -12,12 +12,14 @@ use bolt::message::{Mode, Scope};
 use bolt::{Failure, Limits, Request, Step, answer};
 use database::tools::SYSTEM_NAME;
 use database::{
-    Action, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary, Value,
+    Action, Error, ErrorCode, Interrupt, Outlook, Parameters, ResultBatch, ResultSink, Session, StatementSummary, Value,
 };
+use model::Consumer;
+use model::memory::Reservation;
 
 use crate::connection::{Connection, Link, Transaction};
 use crate::convert::Form;
-use crate::limits::{SEND_BYTES, STREAMS_MAX, UNSENT_BYTES_MAX, WAIT_TIME};
+use crate::limits::{METADATA_BYTES_MAX, SEND_BYTES, SMALL_VALUES_BYTES, STREAMS_MAX, UNSENT_BYTES_MAX, WAIT_TIME};
 use crate::rows::{Buffer, Stream};
 use crate::settings::DATABASE;
 use crate::summary::{self, Ending};
@@ -44,9 +46,7 @@ fn check_scope(connection: &Connection, scope: &Scope) -> Result<(), Failure> {
     check_place(scope.database.as_deref(), scope.impersonated.as_deref())?;
     let server = &connection.link.server;
     if server.is_ending() {
-        let description = "connection exception - database unavailable";
-        let code = "Neo.TransientError.General.DatabaseUnavailable";
-        return Err(failure::plain(code, "08N09", description, "the server is about to end"));
+        return Err(failure::ending());
     }
     let now_us = server.database.clock().unix_us();
     match scope.bookmarks.iter().find(|bookmark| !server.bookmarks.is_ours(bookmark, now_us)) {
@@ -73,8 +73,10 @@ pub(crate) fn begin(connection: &mut Connection, request: Request) {
     let now = connection.link.server.now_ns();
     let limit = connection.time_limit(scope);
     let deadline_ns = limit.map(|limit| now.saturating_add(limit.as_nanos() as u64));
-    connection.transaction = Some(Transaction { scope: scope.clone(), deadline_ns, touched_ns: now });
+    // Remarks are the session's now, and need not be kept twice.
+    let scope = Scope { metadata: Vec::new(), ..scope.clone() };
     let names_database = connection.link.form.version.tells_database() && scope.database.is_none();
+    connection.transaction = Some(Transaction { scope, deadline_ns, touched_ns: now });
     answer::success(&mut connection.link.out, |out| {
         out.map(usize::from(names_database));
         if names_database {
@@ -84,11 +86,11 @@ pub(crate) fn begin(connection: &mut Connection, request: Request) {
     connection.link.machine.succeed(&request);
 }
 
-/// Keeps what the client says of its transaction. It is shown only, so that what is no value of ours is left out.
+/// Keeps what the client says of its transaction. It is shown only, so that what is no value of ours, or large, is left out.
 fn note_metadata(session: &mut Session, scope: &Scope, form: Form) {
     if !scope.metadata.is_empty() {
-        let metadata = convert::parameters(scope.metadata.clone(), form).ok();
-        session.set_metadata(metadata.map(Value::map));
+        let metadata = convert::parameters(scope.metadata.clone(), form, METADATA_BYTES_MAX).ok();
+        session.set_metadata(metadata.map(|(metadata, _)| Value::map(metadata)));
     }
 }
 
@@ -96,7 +98,7 @@ fn note_metadata(session: &mut Session, scope: &Scope, form: Form) {
 pub(crate) fn commit(connection: &mut Connection) {
     let Some(session) = &mut connection.session else { return };
     let wire = connection.link.wire.clone();
-    let committed = wire.while_running(|| {
+    let committed = wire.while_running(connection.link.server.now_ns(), || {
         if wire.is_interrupted() {
             return Err(Error::new(ErrorCode::Cancelled, "the transaction was cancelled"));
         }
@@ -113,6 +115,7 @@ pub(crate) fn commit(connection: &mut Connection) {
             });
             connection.link.machine.succeed(&Request::Commit);
         }
+        Err(error) if error.code() == ErrorCode::Cancelled && wire.is_cut() => connection.fail(failure::ending()),
         Err(error) => connection.fail(failure::of_error(&error, "")),
     }
 }
@@ -130,10 +133,10 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         None => check_scope(connection, &scope),
     };
     let form = connection.link.form;
-    let ready =
-        checked.and_then(|()| convert::parameters(parameters, form).map_err(|error| failure::of_error(&error, "")));
-    let parameters = match ready {
-        Ok(parameters) => parameters,
+    let ready = checked
+        .and_then(|()| take_parameters(connection, parameters, form).map_err(|error| failure::of_error(&error, "")));
+    let (parameters, _held) = match ready {
+        Ok(ready) => ready,
         Err(failure) => return connection.fail(failure),
     };
     let limit = connection.time_limit(&scope);
@@ -161,9 +164,10 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         started_ns,
     };
     let wire = sink.link.wire.clone();
-    let outcome = wire.while_running(|| session.run(&text, &parameters, &mut sink));
+    let outcome = wire.while_running(started_ns, || session.run(&text, &parameters, &mut sink));
     let outcome = match sink.refusal.take() {
         Some(failure) => Err(failure),
+        None if wire.is_cut() => Err(failure::ending()),
         None if sink.link.wire.is_interrupted() => Err(cancelled()),
         None => outcome.map_err(|error| failure::of_error(&error, &text)),
     };
@@ -171,6 +175,22 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         Ok(summary) => sink.finish(&summary, &text),
         Err(failure) => fail_run(connection, failure),
     }
+}
+
+/// The parameters of a statement, and the account of their memory, which they have as long as it runs.
+fn take_parameters(
+    connection: &Connection,
+    parameters: bolt::message::Map,
+    form: Form,
+) -> model::Result<(Parameters, Reservation)> {
+    let mut held = connection.link.server.database.memory().empty(Consumer::Query);
+    let arrived = connection.request_bytes;
+    let (parameters, bytes) =
+        convert::parameters(parameters, form, connection.values_bytes_max().saturating_sub(arrived))?;
+    if arrived + bytes > SMALL_VALUES_BYTES {
+        held.cover(bytes)?;
+    }
+    Ok((parameters, held))
 }
 
 fn cancelled() -> Failure {
@@ -184,7 +204,7 @@ fn fail_run(connection: &mut Connection, failure: Failure) {
     // `RUN` was answered once the columns were known.
     let is_answered = !link.streams.is_empty() && link.answering.is_none();
     link.streams.clear();
-    if link.wire.is_interrupted() && !link.wire.is_gone() {
+    if link.wire.is_reset() && !link.wire.is_gone() {
         link.answering = None;
         if !is_answered {
             answer::ignored(&mut link.out);
@@ -205,7 +225,7 @@ impl Link {
 
     /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else.
     fn answer_about_streams(&mut self) -> bool {
-        self.wire.receive();
+        self.receive();
         loop {
             self.pump();
             if self.answering.is_some() || self.wire.is_interrupted() || self.out.len() >= UNSENT_BYTES_MAX {
@@ -215,7 +235,7 @@ impl Link {
                 return !self.wire.has_message();
             }
             let Some(message) = self.wire.next() else { return true };
-            let Ok(request) = Request::read(&message, self.form.version, Limits::default()) else {
+            let Ok(request) = Request::read(&message, self.form.version, PORTION_LIMITS) else {
                 self.wire.give_up();
                 return true;
             };
@@ -227,6 +247,9 @@ impl Link {
         }
     }
 }
+
+/// Bounds of a request about a stream: a map of two integers, and what a driver may add.
+const PORTION_LIMITS: Limits = Limits { depth: 8, memory: 64 << 10 };
 
 fn is_about_streams(message: &[u8]) -> bool {
     matches!(message, [_, 0x2F | 0x3F, ..])
@@ -325,7 +348,7 @@ impl Sink<'_> {
                     }
                     // The front may have taken the bytes a moment before it knew of the wait.
                     let left = Duration::from_nanos(until - now).min(WAIT_TIME);
-                    let wants_to_write = !self.link.out.is_empty();
+                    let wants_to_write = self.link.has_unsent();
                     self.link.wire.wait(wants_to_write, left);
                 }
             })
@@ -354,7 +377,7 @@ impl ResultSink for Sink<'_> {
                 "syntax error or access rule violation - invalid syntax",
                 "BEGIN, COMMIT and ROLLBACK are no statements here: begin and end transactions by the driver",
             )),
-            Action::Write | Action::Batches if is_reading => {
+            Action::Write | Action::Batches | Action::Checkpoint if is_reading => {
                 let error =
                     Error::new(ErrorCode::ReadOnly, "the transaction was begun for reading, and the statement writes");
                 Some(failure::of_error(&error.with_remedy("begin it for writing"), ""))

@@ -2,49 +2,99 @@
 //!
 //! The thread that serves a connection and the front both take bytes from the socket: the first when it waits for a request,
 //! the second while a statement runs. Whoever finds `RESET`, `GOODBYE` or the end raises the interrupt of the session.
+//!
+//! The first byte tells the transport: Bolt begins with 0x60, TLS with 0x16, HTTP and WebSocket with the letter of a method.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bolt::{Chunks, Handshake, Outcome, Version, message};
+use bolt::{Chunks, Failure, Handshake, Outcome, Version, message};
 use database::Interrupt;
-use model::memory::Reservation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::limits::{READ_BYTES, STRANGER_MESSAGE_BYTES_MAX};
+use crate::arrivals::Share;
+use crate::failure;
+use crate::limits::{MESSAGE_OVERHEAD_BYTES, READ_BYTES, STRANGER_MESSAGE_BYTES_MAX};
+use crate::outlet::{Outlet, Sent};
+use crate::tls::Identity;
+
+/// First byte of a client that speaks TLS.
+const TLS_FIRST: u8 = 0x16;
+/// The answer to TLS where there is none: an alert that the handshake has failed.
+const TLS_REFUSAL: [u8; 7] = [0x15, 3, 1, 0, 2, 2, 40];
+
+/// The client's end of a connection is closed, also where bytes are left to read.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) const HANG_UP: PollFlags = PollFlags::RDHUP;
+/// The connection is broken; other systems do not say more.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) const HANG_UP: PollFlags = PollFlags::HUP;
 
 /// A socket, shared by the thread that serves it and the front.
 pub(crate) struct Wire {
     stream: TcpStream,
     peer: SocketAddr,
     inbox: Mutex<Inbox>,
+    outlet: Mutex<Outlet>,
+    identity: Option<Arc<Identity>>,
     interrupt: OnceLock<Interrupt>,
     is_gone: AtomicBool,
+    /// True once the server does not let it go on.
+    is_cut: AtomicBool,
     /// `RESET`s that have arrived and were not taken.
     resets: AtomicU64,
     /// True while a statement runs.
     is_running: AtomicBool,
 }
 
+/// Form of the bytes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    /// No byte has come.
+    Unknown,
+    Plain,
+    Tls,
+}
+
 struct Inbox {
+    transport: Transport,
     /// As long as no version was agreed.
     handshake: Option<Handshake>,
     chunks: Chunks,
     messages: VecDeque<Vec<u8>>,
-    /// Bytes of the messages that are whole.
+    /// Memory of the messages that are whole.
     bytes: usize,
     message_bytes_max: usize,
-    held: Reservation,
-    /// The message that is too long; nothing more is read then.
-    refusal: Option<String>,
+    share: Share,
+    /// The last moment at which bytes have arrived.
+    arrived_ns: u64,
+    /// Reason for which nothing more is read.
+    refusal: Option<Failure>,
     /// Bytes of the handshake that are to be sent, and the version, once it is agreed.
     reply: Vec<u8>,
     agreed: Option<(Version, bool)>,
+}
+
+impl Inbox {
+    fn has_room(&self) -> bool {
+        self.refusal.is_none() && self.bytes <= self.message_bytes_max
+    }
+
+    /// Holds room for what is there. False if there is none.
+    fn hold(&mut self) -> bool {
+        let bytes = self.bytes + self.chunks.memory();
+        self.share.set(bytes)
+    }
+}
+
+/// Memory of a message that waits.
+fn memory(message: &Vec<u8>) -> usize {
+    message.capacity() + MESSAGE_OVERHEAD_BYTES
 }
 
 /// Result of a handshake so far.
@@ -56,23 +106,26 @@ pub(crate) struct Greeting {
 }
 
 impl Wire {
-    /// The wire of a connection that has just come. `held` is the account of what arrives.
+    /// The wire of a connection that has just come. `share` is the room of what arrives; with an identity, clients may speak TLS.
     pub(crate) fn new(
         stream: TcpStream,
         peer: SocketAddr,
         newest: Version,
-        held: Reservation,
+        share: Share,
+        identity: Option<Arc<Identity>>,
     ) -> std::io::Result<Wire> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
         let inbox = Inbox {
+            transport: Transport::Unknown,
             handshake: Some(Handshake::new(newest)),
             chunks: Chunks::default(),
             messages: VecDeque::new(),
             bytes: 0,
             message_bytes_max: STRANGER_MESSAGE_BYTES_MAX,
-            held,
+            share,
+            arrived_ns: 0,
             refusal: None,
             reply: Vec::new(),
             agreed: None,
@@ -81,8 +134,11 @@ impl Wire {
             stream,
             peer,
             inbox: Mutex::new(inbox),
+            outlet: Mutex::new(Outlet::new()),
+            identity,
             interrupt: OnceLock::new(),
             is_gone: AtomicBool::new(false),
+            is_cut: AtomicBool::new(false),
             resets: AtomicU64::new(0),
             is_running: AtomicBool::new(false),
         })
@@ -90,6 +146,10 @@ impl Wire {
 
     fn lock(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outlet(&self) -> MutexGuard<'_, Outlet> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The client's address and port.
@@ -125,7 +185,23 @@ impl Wire {
     /// True if what runs is not wanted any more. It is looked at after the session has lowered its interrupt, which may have
     /// been raised before.
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.is_gone() || self.resets.load(Ordering::Acquire) > 0
+        self.is_gone() || self.is_cut() || self.is_reset()
+    }
+
+    /// True if `RESET` has arrived and was not taken.
+    pub(crate) fn is_reset(&self) -> bool {
+        self.resets.load(Ordering::Acquire) > 0
+    }
+
+    /// True once the server does not let it go on.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Acquire)
+    }
+
+    /// Stops what runs, and lets nothing more run; answers are sent.
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Release);
+        self.raise();
     }
 
     /// `RESET`s that have arrived since this was last asked.
@@ -145,8 +221,9 @@ impl Wire {
         }
     }
 
-    /// Does work that `RESET` and the end of the connection are to stop.
-    pub(crate) fn while_running<T>(&self, work: impl FnOnce() -> T) -> T {
+    /// Does work that begins now, and that `RESET` and the end of the connection are to stop.
+    pub(crate) fn while_running<T>(&self, now_ns: u64, work: impl FnOnce() -> T) -> T {
+        self.outlet().begin(now_ns);
         self.is_running.store(true, Ordering::Release);
         let done = work();
         self.is_running.store(false, Ordering::Release);
@@ -166,21 +243,36 @@ impl Wire {
         self.is_running.load(Ordering::Acquire)
     }
 
-    /// True if there is room for more messages.
-    pub(crate) fn has_room(&self) -> bool {
-        let inbox = self.lock();
-        !self.is_gone() && inbox.refusal.is_none() && inbox.bytes <= inbox.message_bytes_max
+    /// Says to the client of a statement that lasts that the server is alive, once it was silent for that long.
+    pub(crate) fn beat(&self, now_ns: u64, interval_ns: u64) {
+        // A thread that has it sends something better.
+        let Ok(mut outlet) = self.outlet.try_lock() else { return };
+        if outlet.beat(&self.stream, now_ns, interval_ns).is_err() {
+            self.give_up();
+        }
     }
 
-    /// Takes what has arrived from the socket, without waiting.
-    pub(crate) fn receive(&self) {
+    /// True if there is room for more messages.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_gone() && self.lock().has_room()
+    }
+
+    /// When the last bytes of a message have come that is not yet whole.
+    pub(crate) fn half_since_ns(&self) -> Option<u64> {
+        let inbox = self.lock();
+        (inbox.chunks.pending() > 0).then_some(inbox.arrived_ns)
+    }
+
+    /// Takes what has arrived from the socket by now, without waiting.
+    pub(crate) fn receive(&self, now_ns: u64) {
         let mut inbox = self.lock();
         let mut buffer = [0; READ_BYTES];
-        while !self.is_gone() && inbox.refusal.is_none() && inbox.bytes <= inbox.message_bytes_max {
+        while !self.is_gone() && inbox.has_room() {
             match (&self.stream).read(&mut buffer) {
                 Ok(0) => self.give_up(),
                 Ok(count) => {
-                    self.feed(&mut inbox, &buffer[..count]);
+                    inbox.arrived_ns = now_ns;
+                    self.take_in(&mut inbox, &buffer[..count]);
                     if count < buffer.len() {
                         return;
                     }
@@ -190,9 +282,57 @@ impl Wire {
                 Err(_) => self.give_up(),
             }
         }
+        // Without room nothing is read, and the end is not found by reading.
+        if !self.is_gone() && self.is_hung_up() {
+            self.give_up();
+        }
+    }
+
+    fn is_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.stream, HANG_UP)];
+        poll(&mut fds, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Takes bytes as the socket gives them.
+    fn take_in(&self, inbox: &mut Inbox, bytes: &[u8]) {
+        if inbox.transport == Transport::Unknown {
+            inbox.transport = match self.choose(bytes[0]) {
+                Some(transport) => transport,
+                None => return self.give_up(),
+            };
+        }
+        if inbox.transport == Transport::Plain {
+            return self.feed(inbox, bytes);
+        }
+        let mut plain = Vec::new();
+        let opened = self.outlet().open(&self.stream, bytes, &mut plain);
+        if !plain.is_empty() {
+            self.feed(inbox, &plain);
+        }
+        if !opened.is_ok_and(|is_open| is_open) {
+            self.give_up();
+        }
+    }
+
+    /// The transport of a client that begins with that byte; `None` if it is turned away.
+    fn choose(&self, first: u8) -> Option<Transport> {
+        match (&self.identity, first == TLS_FIRST) {
+            (Some(identity), true) => {
+                self.outlet().protect(identity.session()?);
+                Some(Transport::Tls)
+            }
+            (None, true) => {
+                self.send(&TLS_REFUSAL, 0);
+                None
+            }
+            // Its name and password were about to follow; they are not to cross the network in plain text.
+            (Some(identity), false) if identity.is_required() && first == bolt::handshake::PREAMBLE[0] => None,
+            (_, false) => Some(Transport::Plain),
+        }
     }
 
     fn feed(&self, inbox: &mut Inbox, mut input: &[u8]) {
+        let first = input.first().copied();
         if let Some(handshake) = &mut inbox.handshake {
             match handshake.feed(&mut input) {
                 Outcome::More => {}
@@ -207,22 +347,26 @@ impl Wire {
                 }
                 Outcome::Refused(bytes) => {
                     // The connection closes behind them; what does not fit into the socket is of no use any more.
-                    let _ = (&self.stream).write(&bytes);
+                    self.send(&bytes, 0);
                     self.give_up();
                 }
-                Outcome::Foreign => self.give_up(),
+                Outcome::Foreign => {
+                    if first.is_some_and(|byte| byte.is_ascii_uppercase()) {
+                        self.send(web_answer().as_bytes(), 0);
+                    }
+                    self.give_up();
+                }
             }
         }
         while inbox.handshake.is_none() && inbox.refusal.is_none() {
             match inbox.chunks.feed(&mut input, inbox.message_bytes_max) {
                 Ok(Some(message)) => self.arrive(inbox, message),
                 Ok(None) => break,
-                Err(refusal) => inbox.refusal = Some(refusal.to_string()),
+                Err(refusal) => inbox.refusal = Some(failure::of_protocol(refusal.to_string())),
             }
         }
-        let bytes = inbox.bytes + inbox.chunks.pending();
-        if bytes > STRANGER_MESSAGE_BYTES_MAX && inbox.held.cover(bytes).is_err() {
-            inbox.refusal = Some("the server has no memory for the message".to_owned());
+        if inbox.refusal.is_none() && !inbox.hold() {
+            inbox.refusal = Some(failure::no_room());
         }
     }
 
@@ -233,7 +377,7 @@ impl Wire {
         } else if message::is_urgent(&message) {
             self.raise();
         }
-        inbox.bytes += message.len();
+        inbox.bytes += memory(&message);
         inbox.messages.push_back(message);
     }
 
@@ -247,10 +391,9 @@ impl Wire {
     pub(crate) fn next(&self) -> Option<Vec<u8>> {
         let mut inbox = self.lock();
         let message = inbox.messages.pop_front()?;
-        inbox.bytes -= message.len();
-        if inbox.messages.is_empty() && inbox.chunks.pending() == 0 {
-            inbox.held.resize(0);
-        }
+        inbox.bytes -= memory(&message);
+        // It has become less, for which there is always room.
+        inbox.hold();
         Some(message)
     }
 
@@ -265,28 +408,33 @@ impl Wire {
     }
 
     /// Reason for which nothing more is read, after all messages before it were taken.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<Failure> {
         let inbox = self.lock();
         inbox.refusal.clone().filter(|_| inbox.messages.is_empty())
     }
 
-    /// Sends what the socket takes, without waiting; gives how much that was.
-    pub(crate) fn send(&self, bytes: &[u8]) -> usize {
-        let mut sent = 0;
-        while sent < bytes.len() && !self.is_gone() {
-            match (&self.stream).write(&bytes[sent..]) {
-                Ok(count) => sent += count,
-                Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
-                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.give_up(),
-            }
+    /// Sends what the socket takes of these bytes, which end with a message, without waiting.
+    pub(crate) fn send(&self, bytes: &[u8], now_ns: u64) -> Sent {
+        if self.is_gone() {
+            return Sent::default();
         }
-        sent
+        let sent = self.outlet().send(&self.stream, bytes, now_ns);
+        sent.unwrap_or_else(|_| {
+            self.give_up();
+            Sent::default()
+        })
+    }
+
+    /// True if bytes that were taken to be sent wait for the client to read.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.outlet().has_rest()
     }
 
     /// Waits until the socket can be read, or written if asked; true if it can.
     pub(crate) fn wait(&self, wants_to_write: bool, limit: Duration) -> bool {
-        let flags = if wants_to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut flags = HANG_UP;
+        flags.set(PollFlags::OUT, wants_to_write);
+        flags.set(PollFlags::IN, self.has_room());
         let mut fds = [PollFd::new(&self.stream, flags)];
         poll(&mut fds, Some(&timespec(limit))).is_ok_and(|ready| ready > 0)
     }
@@ -294,6 +442,7 @@ impl Wire {
     /// Closes the connection once the client has read what was sent: what it has sent meanwhile is read and dropped, since
     /// otherwise the system would throw away what is on its way to it.
     pub(crate) fn close_gently(&self) {
+        self.outlet().end(&self.stream);
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
         let mut buffer = [0; READ_BYTES];
         for _ in 0..4 {
@@ -304,6 +453,14 @@ impl Wire {
         }
         self.is_gone.store(true, Ordering::Release);
     }
+}
+
+/// The answer to a client that speaks HTTP, or wants a WebSocket.
+fn web_answer() -> String {
+    let text = "this is the Bolt port of a Knotwork server, which has no HTTP and no WebSocket: connect with a driver for Neo4j, \
+                as bolt://HOST:PORT\n";
+    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close";
+    format!("{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len())
 }
 
 /// A time as the system takes it.

@@ -35,6 +35,8 @@ const FENCED: &[(&str, &str)] = &[
     ("parquet", "sources"),
     ("postgres-protocol", "sources"),
     ("rustls", "sources"),
+    ("rustls", "server"),
+    ("rcgen", "server"),
     ("rusqlite", "sources"),
     ("mysql", "sources"),
     ("redis", "sources"),

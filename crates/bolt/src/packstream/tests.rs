@@ -1,6 +1,6 @@
 //! Values on the bytes of the specification, at random, and on bytes that are no values.
 
-use super::{Limits, Malformed, Value, decode, encode};
+use super::{Limits, Malformed, Value, decode, decode_charged, encode, heap_bytes};
 use crate::encoder::Encoder;
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -122,6 +122,60 @@ fn small_bytes_make_no_large_values() {
     let limits = Limits { depth: 10, memory: 4 << 20 };
     assert_eq!(decode(&nulls, limits), Err(Malformed::Large));
     assert!(decode(&nulls, Limits { depth: 10, memory: 64 << 20 }).is_ok());
+}
+
+/// Memory of the heap that a value takes.
+fn held(value: &Value) -> usize {
+    let all = |items: &[Value]| items.iter().map(held).sum::<usize>();
+    match value {
+        Value::Bytes(bytes) => heap_bytes(bytes.capacity()),
+        Value::String(text) => heap_bytes(text.capacity()),
+        Value::List(items) | Value::Structure(_, items) => {
+            heap_bytes(items.capacity() * size_of::<Value>()) + all(items)
+        }
+        Value::Map(entries) => {
+            let inner = |(key, item): &(String, Value)| heap_bytes(key.capacity()) + held(item);
+            heap_bytes(entries.capacity() * size_of::<(String, Value)>()) + entries.iter().map(inner).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+#[test]
+fn what_is_decoded_takes_no_more_memory_than_is_charged() {
+    // Of each shape as many as make some hundred KiB on the wire.
+    let shapes: [(&str, &str); 8] = [
+        ("short lists", "91 01"),
+        ("empty lists", "90"),
+        ("short maps", "A1 81 61 01"),
+        ("maps of empty keys", "A1 80 C0"),
+        ("short strings", "81 61"),
+        ("short bytes", "CC 01 00"),
+        ("structures", "B1 44 01"),
+        ("lists that say how long they are", "D6 00 00 00 01 01"),
+    ];
+    for (name, hex) in shapes {
+        let (one, count) = (bytes(hex), 100_000_u32);
+        let whole = [&[0xD6][..], &count.to_be_bytes(), &one.repeat(count as usize)].concat();
+        let (value, charged) = decode_charged(&whole, Limits { depth: 10, memory: 1 << 30 }).unwrap();
+        let taken = held(&value);
+        assert_eq!(taken, charged, "{name}");
+        // A limit is a limit on that, not on the bytes of the wire.
+        let limits = Limits { depth: 10, memory: taken - 1 };
+        assert_eq!(decode(&whole, limits), Err(Malformed::Large), "{name}");
+        let limits = Limits { depth: 10, memory: taken * 2 };
+        assert_eq!(decode(&whole, limits), Ok(value), "{name}");
+    }
+}
+
+#[test]
+fn what_random_values_take_is_charged() {
+    let mut random = Random::of_environment(24);
+    for round in 0..rounds(2_000) {
+        let bytes = encoded(&random.value(4));
+        let (value, charged) = decode_charged(&bytes, Limits::default()).unwrap();
+        assert_eq!(held(&value), charged, "round {round}");
+    }
 }
 
 /// The generator of random numbers of the tests of this crate.

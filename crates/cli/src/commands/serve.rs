@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use database::{Access, Interrupt};
-use server::{Admission, Settings, Version, credentials};
+use server::{Admission, Settings, Tls, Version, credentials, tls};
 
-use crate::arguments::ServeArguments;
+use crate::arguments::{Encryption, ServeArguments};
 use crate::failure::{Failure, Outcome};
 use crate::signals;
 
@@ -27,9 +27,11 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWrite)?;
     let admission = if arguments.no_auth { Admission::Everybody } else { Admission::Users(users.clone()) };
     let told = if arguments.no_auth { None } else { credentials::first_start(&users)? };
+    let tls = certificate(arguments, &listen)?;
     let settings = Settings {
         listen,
         admission,
+        tls: tls.clone(),
         advertised: arguments.advertise.clone(),
         newest: arguments.bolt_version.unwrap_or(Version::ALL[0]),
         connections_max: arguments.connections.max(1),
@@ -39,12 +41,19 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
         idle_transaction: arguments.idle_transaction,
         patience: arguments.patience,
         drain: arguments.drain,
+        keep_alive: arguments.keep_alive,
+        notice: |text| eprintln!("{text}"),
     };
     let end = Interrupt::new();
     let _ending = signals::cancel_with(end.clone());
     let no_auth = arguments.no_auth;
+    let schemes = schemes(tls.as_ref(), arguments.tls_self_signed);
     server::serve(database, settings, &end, |addresses| {
-        addresses.iter().for_each(|address| eprintln!("listening on bolt://{address}"));
+        for (address, scheme) in
+            addresses.iter().flat_map(|address| schemes.iter().map(move |scheme| (address, scheme)))
+        {
+            eprintln!("listening on {scheme}://{address}");
+        }
         match (told, no_auth) {
             (_, true) => eprintln!("warning: everybody on this machine can read and write the store"),
             (Some(file), _) => eprintln!("the password of the user neo4j was made, and stands in {}", file.display()),
@@ -55,6 +64,35 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     Ok(())
 }
 
+/// The certificate that the arguments name, or that is made as they ask.
+fn certificate(arguments: &ServeArguments, listen: &[SocketAddr]) -> Outcome<Option<Tls>> {
+    let is_required = arguments.tls == Encryption::Required;
+    let files = match (&arguments.tls_certificate, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+        _ if arguments.tls_self_signed => {
+            let reached = listen.iter().map(SocketAddr::ip).filter(|address| !address.is_unspecified());
+            let advertised = arguments.advertise.as_deref().map(|name| match name.rsplit_once(':') {
+                Some((host, _)) => host.trim_matches(['[', ']']).to_owned(),
+                None => name.to_owned(),
+            });
+            let names: Vec<String> = reached.map(|address| address.to_string()).chain(advertised).collect();
+            Some(tls::self_signed(&arguments.store, &names)?)
+        }
+        _ => None,
+    };
+    Ok(files.map(|(certificate, key)| Tls { certificate, key, is_required }))
+}
+
+/// Schemes of the URLs by which drivers reach the server.
+fn schemes(tls: Option<&Tls>, is_self_signed: bool) -> Vec<&'static str> {
+    let encrypted = if is_self_signed { "bolt+ssc" } else { "bolt+s" };
+    match tls {
+        None => vec!["bolt"],
+        Some(tls) if tls.is_required => vec![encrypted],
+        Some(_) => vec!["bolt", encrypted],
+    }
+}
+
 /// Addresses to listen on. Only those of this machine are taken without a word.
 fn addresses(arguments: &ServeArguments) -> Outcome<Vec<SocketAddr>> {
     if arguments.listen.is_empty() {
@@ -62,16 +100,18 @@ fn addresses(arguments: &ServeArguments) -> Outcome<Vec<SocketAddr>> {
         let second = has_ipv6.then_some(SocketAddr::from((Ipv6Addr::LOCALHOST, PORT)));
         return Ok(std::iter::once(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))).chain(second).collect());
     }
+    let is_encrypted =
+        arguments.tls == Encryption::Required && (arguments.tls_self_signed || arguments.tls_certificate.is_some());
     let public = arguments.listen.iter().find(|address| !address.ip().is_loopback());
     match public {
         Some(address) if arguments.no_auth => {
             Err(Failure::UsageOf("serve", format!("--no-auth is for this machine alone, and others reach {address}")))
         }
-        Some(address) if !arguments.plaintext => Err(Failure::UsageOf(
+        Some(address) if !arguments.plaintext && !is_encrypted => Err(Failure::UsageOf(
             "serve",
             format!(
-                "other machines reach {address}, and passwords and rows are not encrypted on their way; put a proxy with TLS \
-                 before the server, or pass --plaintext"
+                "other machines reach {address}, and passwords and rows may cross the network as they are; pass \
+                 --tls-certificate and --tls-key, or --tls-self-signed, or else --plaintext"
             ),
         )),
         _ => Ok(arguments.listen.clone()),

@@ -1,0 +1,151 @@
+//! The sending half of a socket, and the TLS session that both halves share.
+//!
+//! Invariant: an empty chunk, which says that the server is alive, is sent between two messages only.
+
+use std::io::{ErrorKind, Read, Result, Write};
+use std::net::TcpStream;
+
+use rustls::ServerConnection;
+
+/// Bytes on their way to a client.
+pub(crate) struct Outlet {
+    tls: Option<Box<ServerConnection>>,
+    /// Bytes that were taken and are to be sent before others; under TLS its session has them.
+    rest: Vec<u8>,
+    /// True if what was sent ends with a message.
+    is_whole: bool,
+    /// The last moment at which the socket took bytes, or a statement began.
+    moved_ns: u64,
+}
+
+/// Outcome of sending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Bytes that were taken.
+    pub(crate) taken: usize,
+    /// True if the socket has taken any.
+    pub(crate) has_moved: bool,
+}
+
+impl Outlet {
+    /// An outlet through which nothing was sent.
+    pub(crate) fn new() -> Outlet {
+        Outlet { tls: None, rest: Vec::new(), is_whole: true, moved_ns: 0 }
+    }
+
+    /// Sends within that TLS session from now on.
+    pub(crate) fn protect(&mut self, tls: ServerConnection) {
+        self.tls = Some(Box::new(tls));
+    }
+
+    /// True if bytes that were taken were not sent yet.
+    pub(crate) fn has_rest(&self) -> bool {
+        !self.rest.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Sends what the socket takes, without waiting. The bytes end with a message.
+    pub(crate) fn send(&mut self, mut socket: &TcpStream, bytes: &[u8], now_ns: u64) -> Result<Sent> {
+        let mut sent = Sent::default();
+        loop {
+            let left = &bytes[sent.taken..];
+            if left.is_empty() && !self.has_rest() {
+                break;
+            }
+            match self.step(&mut socket, left, &mut sent) {
+                Ok(()) => {}
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        if sent.has_moved {
+            self.moved_ns = now_ns;
+        }
+        self.is_whole = sent.taken == bytes.len();
+        Ok(sent)
+    }
+
+    fn step(&mut self, socket: &mut &TcpStream, bytes: &[u8], sent: &mut Sent) -> Result<()> {
+        while !self.rest.is_empty() {
+            let count = socket.write(&self.rest)?;
+            self.rest.drain(..count);
+            sent.has_moved |= count > 0;
+        }
+        let Some(tls) = &mut self.tls else {
+            let count = socket.write(bytes)?;
+            sent.taken += count;
+            sent.has_moved |= count > 0;
+            return Ok(());
+        };
+        // Records that the socket has not taken go first, so that never more than one buffer of them waits.
+        sent.has_moved |= push(tls, socket)?;
+        sent.taken += tls.writer().write(bytes)?;
+        sent.has_moved |= push(tls, socket)?;
+        Ok(())
+    }
+
+    /// A statement begins: its client hears the next sign of life that much later.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.moved_ns = self.moved_ns.max(now_ns);
+    }
+
+    /// Says that the server is alive, if it was silent for so long, and stands between two messages.
+    pub(crate) fn beat(&mut self, mut socket: &TcpStream, now_ns: u64, interval_ns: u64) -> Result<()> {
+        if !self.is_whole || self.has_rest() || now_ns.saturating_sub(self.moved_ns) < interval_ns {
+            return Ok(());
+        }
+        // Both bytes are sent, or the second one before anything else.
+        self.moved_ns = now_ns;
+        match &mut self.tls {
+            None => self.rest = vec![0, 0],
+            Some(tls) => tls.writer().write_all(&[0, 0])?,
+        }
+        match self.step(&mut socket, &[], &mut Sent::default()) {
+            Err(cause) if !matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Err(cause),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes records of TLS that have arrived, and appends what they say to `plain`. False once the client has said its last.
+    pub(crate) fn open(&mut self, mut socket: &TcpStream, mut records: &[u8], plain: &mut Vec<u8>) -> Result<bool> {
+        let Some(tls) = &mut self.tls else { return Ok(false) };
+        let mut is_open = true;
+        while !records.is_empty() && is_open {
+            tls.read_tls(&mut records)?;
+            let state = tls.process_new_packets();
+            let pushed = push(tls, &mut socket);
+            let state = state.map_err(|cause| std::io::Error::new(ErrorKind::InvalidData, cause))?;
+            match pushed {
+                Err(cause) if cause.kind() != ErrorKind::WouldBlock => return Err(cause),
+                _ => {}
+            }
+            let start = plain.len();
+            plain.resize(start + state.plaintext_bytes_to_read(), 0);
+            tls.reader().read_exact(&mut plain[start..])?;
+            is_open = !state.peer_has_closed();
+        }
+        Ok(is_open)
+    }
+
+    /// Says that nothing more will come.
+    pub(crate) fn end(&mut self, mut socket: &TcpStream) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // A client that does not read does not read this either.
+            let _ = push(tls, &mut socket);
+        }
+    }
+}
+
+/// Gives records to the socket, until it takes no more; true if it has taken any.
+fn push(tls: &mut ServerConnection, socket: &mut &TcpStream) -> Result<bool> {
+    let mut has_moved = false;
+    while tls.wants_write() {
+        match tls.write_tls(socket) {
+            Ok(count) => has_moved |= count > 0,
+            Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(has_moved)
+}

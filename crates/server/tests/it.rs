@@ -1,0 +1,10 @@
+//! A server in this process, and clients that do what no driver does.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, also in its helpers")]
+
+mod it {
+    mod bounds;
+    pub(crate) mod client;
+    mod encryption;
+    mod life;
+    pub(crate) mod running;
+}
