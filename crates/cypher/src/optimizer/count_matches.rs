@@ -10,7 +10,7 @@
 //! pattern of which one node is read hangs from that node, unless it costs more to look at all of them than to walk from
 //! the few where the planner starts.
 //!
-//! Paths of a fixed length are written out for this, if all their edges are counted then.
+//! Paths of a fixed length are written out for this, if some of their edges are counted then.
 //!
 //! Under a limit the first distinct rows may be found soon, while counting looks at all edges of many nodes at once; so a
 //! `Distinct` that is read only in part stays.
@@ -100,9 +100,9 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &Com
     };
     let asked = Asked { needed: &needed, number: aggregates.iter().any(counts) };
     let written = if asked.number { written::written_out(input, slots) } else { None };
-    // Where its steps would be walked, a path of a fixed length stays one: there are better ways to find its ends.
+    // A path of a fixed length of which nothing can be counted stays one.
     let counted = written
-        .and_then(|(plan, nodes)| counted(&plan, &asked, context).filter(|it| !written::walks_to(&it.base, &nodes)))
+        .and_then(|(plan, nodes)| counted(&plan, &asked, context).filter(|it| !written::walks_to_all(&it.base, &nodes)))
         .or_else(|| counted(input, &asked, context));
     let Some(counted) = counted else { return false };
     let count = slots.unnamed(SlotKind::Any);

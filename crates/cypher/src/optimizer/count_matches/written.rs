@@ -6,8 +6,8 @@
 use crate::plan::{Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
-/// Most edges of a path that is written out: of four in a row the first and the last cannot be counted as different.
-const LENGTH_MAX: u32 = 3;
+/// Most edges of a path that is written out: of long paths only the last edges can be counted, the others are walked.
+const LENGTH_MAX: u32 = 6;
 
 /// A plan whose paths of a fixed length are written out, and the nodes between their edges and at their ends; `None` if it
 /// has no such path.
@@ -28,9 +28,12 @@ pub(super) fn written_out(plan: &Operator, slots: &mut Slots) -> Option<(Operato
     Some((written, nodes))
 }
 
-/// True if a plan still walks to one of these nodes.
-pub(super) fn walks_to(plan: &Operator, nodes: &[SlotId]) -> bool {
-    chain(plan).any(|operator| matches!(operator.kind, OperatorKind::Expand { to, .. } if nodes.contains(&to)))
+/// True if a plan still walks to each of these nodes.
+pub(super) fn walks_to_all(plan: &Operator, nodes: &[SlotId]) -> bool {
+    let is_walked_to = |node: &SlotId| {
+        chain(plan).any(|operator| matches!(&operator.kind, OperatorKind::Expand { to, .. } if to == node))
+    };
+    nodes.iter().all(is_walked_to)
 }
 
 /// The operators from the top down, by the first input of each.
