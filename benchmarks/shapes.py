@@ -1,11 +1,12 @@
 """Generated shapes of queries beside peers: shapes.py FOLDER [social kronecker flights].
 
 A seeded grammar makes rows of one to four relationships, with directions, conditions on nodes, EXISTS and NOT EXISTS at any
-place, from all nodes, a few or one, and counts, sums, groups or makes distinct what they lead to; each beside the SQL that
-says the same. Every answer is compared. Printed are the distribution of the ratios (ours / best peer) and the ten worst.
+place, from all nodes, a few or one, and counts, sums, groups or makes distinct what they lead to; then nodes that a path of a
+variable length joins, and paths of a fixed length. Each stands beside the SQL that says the same. Every answer is compared.
+Printed are the distribution of the ratios (ours / best peer) and the ten worst.
 
-QUERIES (70) for each graph, SEED (1), PEERS (duckdb), SECONDS (20) the time of a series, SMALL=1 for graphs that take
-seconds to make and to ask. KNOT and RUNNER name the programs, as for cypher.py.
+QUERIES (70, and a seventh of them of paths) for each graph, SEED (1), PEERS (duckdb), SECONDS (20) the time of a series,
+SMALL=1 for graphs that take seconds to make and to ask. KNOT and RUNNER name the programs, as for cypher.py.
 """
 import os
 import random
@@ -154,10 +155,44 @@ class Row:
         return Query(f"{number}: {kind}, {end} hops", {"knotwork": text, "duckdb": sql})
 
 
+def joined(rng, shape, number):
+    """Pairs of nodes that a path of a variable length joins, or does not."""
+    edges = rng.choice([edges for edges in shape.edges if edges.source == edges.target])
+    label, longest, width = edges.source, rng.randint(2, 4), rng.choice([1, 5, 20])
+    first = rng.randrange(shape.counts[label])
+    starts = lambda node: f"{node}.id >= {first} AND {node}.id < {first + width}"
+    word = rng.choice(["", "NOT "])
+    text = (f"MATCH (n0:{label}), (n1:{label}) WHERE {starts('n0')} AND "
+            f"{word}EXISTS {{ (n0)-[:{edges.type}*1..{longest}]->(n1) }} RETURN count(*)")
+    sql = (f"WITH RECURSIVE w(s, n, d) AS (SELECT id, id, 0 FROM {label} n0 WHERE {starts('n0')} UNION "
+           f"SELECT w.s, e.dst, w.d + 1 FROM w JOIN {edges.type} e ON e.src = w.n WHERE w.d < {longest}) "
+           f"SELECT count(*) FROM {label} n0, {label} n1 WHERE {starts('n0')} AND "
+           f"{word}EXISTS (SELECT 1 FROM w WHERE w.d > 0 AND w.s = n0.id AND w.n = n1.id)")
+    return Query(f"{number}: {'not ' if word else ''}joined, 1 to {longest} hops", {"knotwork": text, "duckdb": sql})
+
+
+def fixed(rng, shape, number):
+    """Paths of a fixed length, counted from a few nodes."""
+    edges = rng.choice([edges for edges in shape.edges if edges.source == edges.target])
+    label, length = edges.source, rng.randint(2, 3)
+    first = rng.randrange(shape.counts[label])
+    starts = f"n0.id >= {first} AND n0.id < {first + rng.choice([1, 20])}"
+    text = f"MATCH (n0:{label})-[:{edges.type}*{length}]->(n1) WHERE {starts} RETURN count(*)"
+    hops = range(1, length + 1)
+    tables = "".join(f" JOIN {edges.type} e{hop} ON e{hop}.src = {f'e{hop - 1}.dst' if hop > 1 else 'n0.id'}" for hop in hops)
+    differ = "".join(f" AND e{a}.rowid <> e{b}.rowid" for b in hops for a in range(1, b))
+    sql = f"SELECT count(*) FROM {label} n0{tables} WHERE {starts}{differ}"
+    return Query(f"{number}: count, fixed length {length}", {"knotwork": text, "duckdb": sql})
+
+
 def generated(shape):
     def make(_):
         rng = random.Random(f"{SEED} {shape.edges[0].type}")
-        return [Row(rng, shape, rng.choice(shape.hops)).query(number) for number in range(1, QUERIES + 1)]
+        rows = [Row(rng, shape, rng.choice(shape.hops)).query(number) for number in range(1, QUERIES + 1)]
+        if not any(edges.source == edges.target for edges in shape.edges):
+            return rows
+        numbers = range(QUERIES + 1, QUERIES + 1 + QUERIES // 7)
+        return rows + [rng.choice([joined, fixed])(rng, shape, number) for number in numbers]
 
     return make
 

@@ -1,13 +1,15 @@
 //! Bound tree to plan: clause by clause, each pattern in the order that costs least.
 
-use model::{Map, Result, Set};
+use model::{Map, Result, Set, Value};
 use std::sync::Arc;
 
 use crate::binder::Hint;
 use crate::binder::tree::{BoundCall, BoundClause, BoundMerge, BoundQuery, BoundUnion, QueryGraph};
 use crate::catalog::CompileContext;
 use crate::optimizer::OptimizerConfig;
-use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind};
+use crate::plan::{
+    BinaryOperator, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind,
+};
 use crate::slots::Slots;
 
 mod bound_edge;
@@ -312,6 +314,22 @@ fn pattern_of(predicate: &Expression) -> Option<(&Operator, bool)> {
             ExpressionKind::Subquery { kind: SubqueryKind::Exists, plan } => Some((plan, true)),
             _ => None,
         },
+        ExpressionKind::Binary { operator, left, right } => match (&left.kind, &right.kind) {
+            (
+                ExpressionKind::Subquery { kind: SubqueryKind::Count, plan },
+                ExpressionKind::Literal(Value::Int(bound)),
+            ) => wants_none(*operator, *bound).map(|anti| (&**plan, anti)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// If comparing a number of rows so only asks whether there is any: true if there must be none.
+fn wants_none(operator: BinaryOperator, bound: i64) -> Option<bool> {
+    match (operator, bound) {
+        (BinaryOperator::Equal | BinaryOperator::LessOrEqual, 0) | (BinaryOperator::Less, 1) => Some(true),
+        (BinaryOperator::NotEqual | BinaryOperator::Greater, 0) | (BinaryOperator::GreaterOrEqual, 1) => Some(false),
         _ => None,
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct EdgeFilter {
     reads_from: bool,
     /// True if it reads the node that the edge leads to.
     reads_to: bool,
+    /// True if it may differ each time that it is asked.
+    is_random: bool,
 }
 
 impl EdgeFilter {
@@ -59,7 +61,13 @@ impl EdgeFilter {
             own.push(slot);
         }
         let predicate = lowering.compile(&filter.predicate, &own)?;
-        Ok(EdgeFilter { predicate, columns, reads_from: from.is_some(), reads_to: to.is_some() })
+        let (reads_from, reads_to, is_random) = (from.is_some(), to.is_some(), filter.predicate.is_random());
+        Ok(EdgeFilter { predicate, columns, reads_from, reads_to, is_random })
+    }
+
+    /// True if the same edges pass for all rows.
+    pub(crate) fn is_same_for_all_rows(&self) -> bool {
+        self.columns.is_empty() && !self.is_random
     }
 
     /// The edges that pass. Each belongs to a row of the chunk and is walked from a node.

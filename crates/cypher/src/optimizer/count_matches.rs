@@ -10,6 +10,8 @@
 //! pattern of which one node is read hangs from that node, unless it costs more to look at all of them than to walk from
 //! the few where the planner starts.
 //!
+//! Paths of a fixed length are written out for this, if some of their edges are counted then.
+//!
 //! Under a limit the first distinct rows may be found soon, while counting looks at all edges of many nodes at once; so a
 //! `Distinct` that is read only in part stays.
 
@@ -17,6 +19,7 @@ mod chain;
 mod pattern;
 mod root;
 mod rules;
+mod written;
 
 use std::sync::Arc;
 
@@ -95,12 +98,13 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &Com
         },
         _ => return false,
     };
-    let Some(chain) = Chain::of(input) else { return false };
     let asked = Asked { needed: &needed, number: aggregates.iter().any(counts) };
-    let Some(counted) = rooted_anywhere(&chain, &asked, context).or_else(|| rooted_in_rows(&chain, &asked, context))
-    else {
-        return false;
-    };
+    let written = if asked.number { written::written_out(input, slots) } else { None };
+    // A path of a fixed length of which nothing can be counted stays one.
+    let counted = written
+        .and_then(|(plan, nodes)| counted(&plan, &asked, context).filter(|it| !written::walks_to_all(&it.base, &nodes)))
+        .or_else(|| counted(input, &asked, context));
+    let Some(counted) = counted else { return false };
     let count = slots.unnamed(SlotKind::Any);
     let estimated_rows = counted.base.estimated_rows;
     let kind = OperatorKind::CountMatches { input: Box::new(counted.base), count, trees: counted.trees };
@@ -121,6 +125,11 @@ struct Asked<'a> {
 struct Counted {
     base: Operator,
     trees: Vec<CountedNode>,
+}
+
+fn counted(plan: &Operator, asked: &Asked<'_>, context: &CompileContext<'_>) -> Option<Counted> {
+    let chain = Chain::of(plan)?;
+    rooted_anywhere(&chain, asked, context).or_else(|| rooted_in_rows(&chain, asked, context))
 }
 
 /// The aggregates that are the same if a row comes with a number instead of that often.

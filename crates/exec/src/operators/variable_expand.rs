@@ -2,12 +2,14 @@
 //!
 //! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`spilled`]).
 //! Paths between two bound nodes grow from both sides ([`both_ends`]). If only the distinct ends matter, nodes are
-//! visited once instead ([`reach`]), or once for each length below the least ([`far`]).
+//! visited once instead ([`reach`]), for all pairs with a node in common together ([`shared_end`]), or once for each
+//! length below the least ([`far`]).
 
 mod both_ends;
 mod far;
 mod reach;
 mod running;
+mod shared_end;
 mod spilled;
 mod walk;
 
@@ -24,6 +26,7 @@ use crate::rows::{gather_columns, node_at, nodes_in};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use both_ends::{Aim, BothEnds, Outcome, Pair};
 use far::{Ends, Far};
+use shared_end::SharedEnd;
 
 pub(crate) struct VariableExpand {
     input: Step,
@@ -172,7 +175,7 @@ impl VariableExpand {
         for (row, &start) in rows.into_iter().zip(nodes.iter()) {
             let flow = match Far::new(self, runtime, chunk, row).search(start, sink)? {
                 Ends::Given(Flow::Stop, _) => Flow::Stop,
-                Ends::Given(Flow::Continue, doubts) => self.pairs(runtime, chunk, Aim::Any, &doubts, self.min, sink)?,
+                Ends::Given(Flow::Continue, doubts) => self.pairs(runtime, chunk, Aim::Any, &doubts, self.min, sink)?.0,
                 // Ends may come twice.
                 Ends::TooMany => walk::Walk::new(self, runtime, chunk, vec![row], vec![start], self.min).run(sink)?,
             };
@@ -198,8 +201,15 @@ impl VariableExpand {
                 return Ok(Flow::Stop);
             }
         }
+        let may_share = aim == Aim::Nearest && self.filter.as_ref().is_none_or(EdgeFilter::is_same_for_all_rows);
+        let (shared, others) = if may_share { shared_end::groups(others) } else { (Vec::new(), others) };
+        for group in shared {
+            if SharedEnd::new(self, runtime, chunk, group)?.run(sink)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
         for pairs in others.chunks(PAIRS) {
-            if self.pairs(runtime, chunk, aim, pairs, self.min, sink)? == Flow::Stop {
+            if self.pairs(runtime, chunk, aim, pairs, self.min, sink)?.0 == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -207,7 +217,7 @@ impl VariableExpand {
     }
 
     /// Gives the paths of at least `min` edges between known nodes: from both ends, or one pair by one where these take
-    /// too much memory together, or from the start.
+    /// too much memory together, or from the start. Tells how many edges were looked at from both ends.
     fn pairs(
         &self,
         runtime: &Runtime<'_>,
@@ -216,14 +226,18 @@ impl VariableExpand {
         pairs: &[Pair],
         min: u32,
         sink: &mut Sink<'_>,
-    ) -> Result<Flow> {
-        let (length, left) = match BothEnds::new(self, runtime, chunk, aim, pairs.to_vec()).run(min, sink)? {
-            Outcome::Over(flow) => return Ok(flow),
+    ) -> Result<(Flow, u64)> {
+        let mut search = BothEnds::new(self, runtime, chunk, aim, pairs.to_vec());
+        let outcome = search.run(min, sink)?;
+        let followed = search.followed;
+        drop(search);
+        let (length, left) = match outcome {
+            Outcome::Over(flow) => return Ok((flow, followed)),
             Outcome::Refused(length, left) => (length, left),
         };
         for pair in &left {
             let flow = match aim {
-                _ if pairs.len() > 1 => self.pairs(runtime, chunk, aim, &[*pair], length, sink)?,
+                _ if pairs.len() > 1 => self.pairs(runtime, chunk, aim, &[*pair], length, sink)?.0,
                 Aim::Nearest => reach::Reach::new(self, runtime, chunk)?.run([(pair.row, pair.start)], sink)?,
                 _ => {
                     let mut walk = walk::Walk::new(self, runtime, chunk, vec![pair.row], vec![pair.start], length);
@@ -232,10 +246,10 @@ impl VariableExpand {
                 }
             };
             if flow == Flow::Stop {
-                return Ok(Flow::Stop);
+                return Ok((Flow::Stop, followed));
             }
         }
-        Ok(Flow::Continue)
+        Ok((Flow::Continue, followed))
     }
 
     /// Pushes what was found so far.

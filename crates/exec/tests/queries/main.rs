@@ -8,6 +8,7 @@ mod aggregation;
 mod correlated;
 mod counting;
 mod cycles;
+mod joined;
 mod lists;
 mod matching;
 mod memory;

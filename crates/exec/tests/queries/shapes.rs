@@ -14,16 +14,16 @@ const LABELS: [&str; 2] = ["A", "B"];
 const TYPES: [&str; 2] = ["E", "F"];
 
 /// A graph with loops, parallel edges and missing properties.
-struct Graph {
+pub(super) struct Graph {
     /// Of each node, whether it carries each label.
-    labels: Vec<[bool; 2]>,
+    pub(super) labels: Vec<[bool; 2]>,
     ages: Vec<Option<u64>>,
     /// Source, target and type.
-    edges: Vec<(usize, usize, usize)>,
+    pub(super) edges: Vec<(usize, usize, usize)>,
 }
 
 impl Graph {
-    fn new(random: &mut SeededRandom) -> Graph {
+    pub(super) fn new(random: &mut SeededRandom) -> Graph {
         let nodes = 3 + random.index(4);
         let labels = (0..nodes).map(|_| [random.chance(60), random.chance(40)]).collect();
         let ages = (0..nodes).map(|_| random.chance(80).then(|| random.below(4))).collect();
@@ -33,7 +33,7 @@ impl Graph {
         Graph { labels, ages, edges }
     }
 
-    fn script(&self) -> String {
+    pub(super) fn script(&self) -> String {
         let mut script = String::new();
         for (id, (labels, age)) in self.labels.iter().zip(&self.ages).enumerate() {
             let labels = LABELS.iter().zip(labels).filter(|(_, carried)| **carried);
@@ -51,30 +51,32 @@ impl Graph {
 
 /// One relationship of a pattern, or a path of them.
 #[derive(Clone, Copy, Debug)]
-struct Hop {
+pub(super) struct Hop {
     /// Followed forth, followed back.
-    ways: [bool; 2],
-    only: Option<usize>,
-    lengths: (usize, usize),
+    pub(super) ways: [bool; 2],
+    pub(super) only: Option<usize>,
+    pub(super) lengths: (usize, usize),
     /// A length of one is written.
-    is_told: bool,
+    pub(super) is_told: bool,
 }
 
 impl Hop {
-    fn new(random: &mut SeededRandom, may_repeat: bool) -> Hop {
+    pub(super) fn new(random: &mut SeededRandom, may_repeat: bool) -> Hop {
         let ways = [[true, false], [false, true], [true, true]][random.index(3)];
         let only = [Some(0), Some(0), Some(1), None][random.index(4)];
-        let lengths = match random.index(12) {
+        let lengths = match random.index(14) {
             0 => (1, 2),
             1 => (2, 3),
             2 => (0, 1),
+            3 => (2, 2),
+            4 => (3, 3),
             _ => (1, 1),
         };
         let is_told = random.chance(15);
         Hop { ways, only, is_told, lengths: if may_repeat { lengths } else { (1, 1) } }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let only = self.only.map_or(String::new(), |only| format!(":{}", TYPES[only]));
         let lengths = match self.lengths {
             (1, 1) if !self.is_told => String::new(),
@@ -89,7 +91,7 @@ impl Hop {
     }
 
     /// The edges that can be followed from a node, and the nodes they lead to.
-    fn follow(self, graph: &Graph, from: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(super) fn follow(self, graph: &Graph, from: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         graph.edges.iter().enumerate().filter_map(move |(edge, &(source, target, edge_type))| {
             let to = match self.ways {
                 [true, _] if source == from => Some(target),

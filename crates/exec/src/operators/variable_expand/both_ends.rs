@@ -109,6 +109,8 @@ pub(super) struct BothEnds<'w, 'r> {
     done: Vec<bool>,
     sides: [Side; 2],
     found: Found,
+    /// Edges that were looked at.
+    pub(super) followed: u64,
     charge: Charge<'r>,
 }
 
@@ -140,11 +142,11 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         };
         let sides = [side(|pair| pair.start), side(|pair| pair.end)];
         let (done, charge) = (vec![false; pairs.len()], runtime.charge("VariableExpand"));
-        BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found: Found::default(), charge }
+        BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found: Found::default(), followed: 0, charge }
     }
 
     /// Looks for paths of at least `min` edges, shorter ones first.
-    pub(super) fn run(mut self, min: u32, sink: &mut Sink<'_>) -> Result<Outcome> {
+    pub(super) fn run(&mut self, min: u32, sink: &mut Sink<'_>) -> Result<Outcome> {
         if min == 0 && self.meet_at_once(sink)? == Flow::Stop {
             return Ok(Outcome::Over(Flow::Stop));
         }
@@ -326,6 +328,7 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         grown: &mut Vec<Path>,
     ) -> Result<()> {
         let expand = self.expand;
+        self.followed += batch.len() as u64;
         let parent = |index: usize| tops[batch.inputs[index] as usize];
         let near = |index: usize| nodes[batch.inputs[index] as usize];
         let pair = |index: usize| self.sides[side].paths[parent(index) as usize].pair;

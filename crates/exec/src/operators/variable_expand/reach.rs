@@ -3,7 +3,7 @@
 //! The nodes visited, and those of a level, are in temporary files where they do not fit into memory.
 
 use model::store::EdgeIds;
-use model::{EdgeBatch, Expand, NodeId, Result};
+use model::{Direction, EdgeBatch, Expand, NodeId, Result};
 
 use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
@@ -19,25 +19,38 @@ pub(super) struct Reach<'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
+    /// True if edges are followed from the ends of paths to their starts.
+    is_turned: bool,
     found: Found,
     batch: EdgeBatch,
-    visited: NodeSet<'r>,
+    pub(super) visited: NodeSet<'r>,
     /// Nodes of a batch that are new.
     new: Vec<NodeId>,
     /// The edges to follow; `None` if there can be none.
-    expansion: Option<Expand>,
-    charge: Charge<'r>,
+    pub(super) expansion: Option<Expand>,
+    pub(super) charge: Charge<'r>,
 }
 
 impl<'w, 'r> Reach<'w, 'r> {
     pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Reach<'w, 'r>> {
+        Reach::towards(expand, runtime, chunk, false)
+    }
+
+    /// A search from the starts of paths or, if turned, from their ends.
+    pub(super) fn towards(
+        expand: &'w VariableExpand,
+        runtime: &'w Runtime<'r>,
+        chunk: &'w Chunk,
+        is_turned: bool,
+    ) -> Result<Reach<'w, 'r>> {
         let guard = runtime.view();
         let ids = if expand.filter.is_some() { EdgeIds::Include } else { EdgeIds::Omit };
-        let expansion = expansion(guard.view(), expand.direction, &expand.types, ids);
+        let direction = if is_turned { expand.direction.reverse() } else { expand.direction };
+        let expansion = expansion(guard.view(), direction, &expand.types, ids);
         let charge = runtime.charge("VariableExpand");
         let visited = NodeSet::new(charge.another(), guard.view());
         let (found, batch, new) = (Found::default(), EdgeBatch::default(), Vec::new());
-        Ok(Reach { expand, runtime, chunk, found, batch, visited, new, expansion, charge })
+        Ok(Reach { expand, runtime, chunk, is_turned, found, batch, visited, new, expansion, charge })
     }
 
     /// Gives the ends of rows with these starts.
@@ -116,7 +129,7 @@ impl<'w, 'r> Reach<'w, 'r> {
     }
 
     /// The nodes that one more edge leads to for the first time.
-    fn step(&mut self, row: u32, mut frontier: Records<'r, NodeId>) -> Result<Records<'r, NodeId>> {
+    pub(super) fn step(&mut self, row: u32, mut frontier: Records<'r, NodeId>) -> Result<Records<'r, NodeId>> {
         let mut next = frontier.another();
         let Some(expansion) = self.expansion.clone() else { return Ok(next) };
         let (runtime, expand) = (self.runtime, self.expand);
@@ -132,7 +145,7 @@ impl<'w, 'r> Reach<'w, 'r> {
                 self.new.clear();
                 match &expand.filter {
                     None => self.visited.insert_all(&self.batch.neighbors, &mut self.new)?,
-                    Some(filter) => self.take_passing(filter, row, nodes)?,
+                    Some(filter) => self.take_passing(filter, row, nodes, expansion.direction)?,
                 }
                 self.visited.settle(view)?;
                 next.extend(&self.new)?;
@@ -142,8 +155,8 @@ impl<'w, 'r> Reach<'w, 'r> {
     }
 
     /// Takes the nodes that edges of the batch lead to for the first time which pass the filter.
-    fn take_passing(&mut self, filter: &EdgeFilter, row: u32, nodes: &[NodeId]) -> Result<()> {
-        let (expand, batch) = (self.expand, &self.batch);
+    fn take_passing(&mut self, filter: &EdgeFilter, row: u32, nodes: &[NodeId], direction: Direction) -> Result<()> {
+        let batch = &self.batch;
         // An edge to a node that was met already need not be tested.
         let mut indices = Vec::new();
         for (index, &node) in batch.neighbors.iter().enumerate() {
@@ -155,9 +168,13 @@ impl<'w, 'r> Reach<'w, 'r> {
             return Ok(());
         }
         let from = |index: usize| nodes[batch.inputs[index] as usize];
-        let value = |&index: &usize| edge_value(batch, index, from(index), expand.direction);
+        let value = |&index: &usize| edge_value(batch, index, from(index), direction);
         let edges = indices.iter().map(value).collect();
-        let starts = |place: usize| from(indices[place]);
+        // The filter sees an edge as the path walks it, also where the search comes from the end.
+        let starts = |place: usize| {
+            let index = indices[place];
+            if self.is_turned { batch.neighbors[index] } else { from(index) }
+        };
         let rows = vec![row; indices.len()];
         for place in filter.passing(self.runtime, self.chunk, &rows, starts, edges)? {
             let node = batch.neighbors[indices[place as usize]];
