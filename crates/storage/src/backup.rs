@@ -5,8 +5,8 @@
 //! - [`note`]: the file `BACKUP`, which says what a backup is one of.
 //!
 //! A store's files never change, and a version that is open keeps those it names. So a copy takes the files of one
-//! version and then the sound records of the logs from the one that the version names on, newest log first: a log is
-//! complete once a newer one is there. No lock is taken, no writer waits, and another process may have the store open.
+//! version and the sound records of the logs behind it, as [`crate::beside`] sees them. No lock is taken, no writer waits, and
+//! another process may have the store open.
 //! Every block is compared with its checksum as it is copied.
 //!
 //! A backup is a directory like a store's, so that it can be checked and opened for reading; the note in it keeps it from
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use model::platform::Platform;
 use model::{Interrupt, MemoryBudget, Result, error};
 
+use crate::beside::{Current, open_current};
 use crate::error::StorageError;
 use crate::file::cache::BlockCache;
 use crate::file::{FileEntry, StoreFile};
@@ -81,16 +82,8 @@ pub fn backup(
     interrupt: &Interrupt,
 ) -> Result<CopySummary> {
     let from = source_of(platform);
-    let current = |last: Option<&Version>| open_current(&from, store, last);
+    let current = |last: Option<&Arc<Version>>| open_current(&from, store, last);
     backup_of(platform, store, destination, base, interrupt, &current)
-}
-
-/// Gives the current version of a store; may share the open files of the one that it gave last.
-type Current<'a> = &'a dyn Fn(Option<&Version>) -> Result<Arc<Version>>;
-
-/// The current version of a store that another process may have open.
-fn open_current(platform: &Platform, store: &Path, last: Option<&Version>) -> Result<Arc<Version>> {
-    Version::assemble(platform, store, Manifest::read(&platform.disk, store)?, last)
 }
 
 /// As [`backup`], of the version that `current` gives.

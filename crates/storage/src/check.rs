@@ -2,15 +2,19 @@
 //!
 //! - [`structure`]: what must hold within and between files.
 //!
+//! Another process may write the store meanwhile: one moment of it is verified, see [`crate::beside`].
+//!
 //! Cost: reads every byte of the store twice; holds one count for each node id of a partition, [`LOG_MEMORY_BYTES`] of what the log
 //! says, and one record of it, however long.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::platform::Platform;
 use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Result};
 
+use crate::beside::{Seen, open_current, see};
 use crate::engine::Overflow;
 use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
@@ -20,7 +24,8 @@ use crate::problem::{is_forbidden, place_of};
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
-use crate::wal::replay::{RecordRoom, replay_all};
+use crate::wal::replay::RecordRoom;
+use crate::wal::seen::SeenLogs;
 
 mod structure;
 #[cfg(test)]
@@ -29,21 +34,24 @@ mod tests;
 /// Memory for what the log says of those who read a whole store, and for blocks of files; beyond it they use files without names.
 pub(crate) const LOG_MEMORY_BYTES: usize = 64 << 20;
 
+/// Number of times that a copy of the manifest is read that may be just being written, and the time between them.
+const COPY_ATTEMPTS: u32 = 10;
+const COPY_PAUSE: Duration = Duration::from_millis(10);
+
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
 /// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
 pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
     let memory = &MemoryBudget::new(LOG_MEMORY_BYTES);
     let platform = &BlockCache::new(memory.clone()).wrap(reading(platform));
     let mut problems = Problems { list: Vec::new() };
-    let Some(version) = problems.take(directory, 0, Version::open_untouched(platform, directory))? else {
+    let seen = see(platform, directory, &|last| open_current(platform, directory, last));
+    let Some(Seen { version, logs }) = problems.take(directory, 0, seen)? else {
         if let Ok(manifest) = Manifest::read(&platform.disk, directory) {
             problems.tell_parts(&manifest);
         }
         return Ok(problems.list);
     };
-    if platform.disk.exists(&directory.join(MANIFEST_COPY_NAME))
-        && let Err(error) = Manifest::read_copy(&platform.disk, directory)
-    {
+    if let Err(error) = read_copy(platform, directory) {
         let (path, offset, message) = place_of(&directory.join(MANIFEST_COPY_NAME), 0, &error);
         problems.add(&path, offset, message);
     }
@@ -58,27 +66,41 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
     // Damaged bytes would only be found wrong again, so the structure is checked of whole files alone.
     if !is_damaged {
         structure::check(&version, interrupt, &mut problems)?;
-        check_log(platform, memory, &version, &mut problems, interrupt)?;
+        check_log(memory, &version, &logs, &mut problems, interrupt)?;
         problems.list.extend(crate::backup::check_note(platform, &version)?);
     }
     problems.tell_parts(version.manifest());
     Ok(problems.list)
 }
 
+/// Reads the copy of the manifest, if there is one. A process that writes the store makes it anew now and then.
+fn read_copy(platform: &Platform, directory: &Path) -> Result<()> {
+    let mut attempt = 1;
+    loop {
+        if !platform.disk.exists(&directory.join(MANIFEST_COPY_NAME)) {
+            return Ok(());
+        }
+        match Manifest::read_copy(&platform.disk, directory) {
+            Err(_) if attempt < COPY_ATTEMPTS => std::thread::sleep(COPY_PAUSE),
+            copy => return copy.map(|_| ()),
+        }
+        attempt += 1;
+    }
+}
+
 /// Repeats the log over the files, each record of which must find what it changes.
 fn check_log(
-    platform: &Platform,
     memory: &Arc<MemoryBudget>,
     version: &Arc<Version>,
+    logs: &SeenLogs,
     problems: &mut Problems,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let (manifest, directory) = (version.manifest(), version.directory());
+    let directory = version.directory();
     let mut snapshot = Snapshot::new(version.clone());
     let mut overflow = Overflow::new(memory, memory.share(Consumer::Memtable), interrupt);
     let mut no_room = None;
-    let names = (manifest.wal_number, manifest.store_identity);
-    let log = replay_all(&*platform.disk, directory, names, RecordRoom::UNLIMITED, |payload| {
+    let log = logs.replay(directory, None, RecordRoom::UNLIMITED, |payload| {
         interrupt.check()?;
         snapshot.apply_checked_record(payload, interrupt)?;
         overflow.make_room(&mut snapshot).inspect_err(|error| no_room = Some(error.clone()))

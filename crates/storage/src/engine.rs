@@ -6,6 +6,7 @@
 //! - [`flush`]: how writes are merged into files while transactions go on.
 //! - [`turn`]: how a transaction that is larger than memory commits by files of its own.
 //! - [`replay`]: how logs are repeated when a store is opened.
+//! - [`reader`]: how a store that is only read is opened, and moves on.
 //! - [`merges`]: how files are merged while transactions go on.
 //! - [`background`]: the threads that do so.
 //!
@@ -23,6 +24,7 @@ mod indexes;
 mod log;
 mod merges;
 mod open;
+pub(crate) mod reader;
 mod replay;
 mod room;
 pub(crate) mod turn;
@@ -183,12 +185,17 @@ pub(crate) struct Engine {
     level0: AtomicUsize,
     /// Bytes that stood behind the sound parts of its logs when it was opened.
     torn: Vec<TornLog>,
-    _lock: Box<dyn std::any::Any + Send + Sync>,
+    /// The platform without the counter of blocks.
+    beneath: Platform,
+    /// State at which a store stands that is only read.
+    reader: Option<Mutex<reader::Place>>,
+    _lock: Option<Box<dyn std::any::Any + Send + Sync>>,
 }
 
 impl NativeStore {
-    /// Opens the store in a directory. The directory is this process's until the store and its transactions are dropped. The
-    /// run on this thread can stop it, which leaves the store as a crash would.
+    /// Opens the store in a directory: to write, which one process at a time can, until the store and its transactions are
+    /// dropped; or to read, which any number can beside it. The run on this thread can stop it, which leaves the store as a crash
+    /// would.
     pub fn open(path: &Path, options: OpenOptions, platform: Platform) -> Result<NativeStore> {
         open::open(path, options, platform)
     }
@@ -231,7 +238,7 @@ impl NativeStore {
 
     /// Copies the store as it is now into a new directory, while it is read and written; see [`crate::backup`].
     pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
-        let current = |_: Option<&Version>| Ok(self.version());
+        let current = |_: Option<&Arc<Version>>| Ok(self.version());
         backup::backup_of(&self.0.outside, self.path(), destination, base, interrupt, &current)
     }
 

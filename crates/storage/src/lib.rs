@@ -34,10 +34,12 @@
 //! - `problem`: damage to a store, as it is reported.
 //! - [`check`]: every checksum and cross-reference.
 //! - [`reading`]: a disk on which nothing can be changed, for opening a store to read.
+//! - `beside`: a store at one moment, seen beside a process that may write it.
 //! - [`recover`]: all that can be read of a damaged store, into a new one.
 //! - [`backup`]: a verified copy of a store while it is used, and back.
 
 pub mod backup;
+mod beside;
 pub mod build;
 pub mod bulk;
 pub mod check;

@@ -27,6 +27,11 @@ impl FileNumbers {
     pub fn next(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Says that numbers below this one were given out, by another process.
+    pub fn raise(&self, bound: u64) {
+        self.0.fetch_max(bound, Ordering::Relaxed);
+    }
 }
 
 /// The source of numbers for all new edges of an open store. No number is given out twice.

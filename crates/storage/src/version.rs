@@ -95,12 +95,6 @@ impl Version {
         Ok(version)
     }
 
-    /// Opens the files of a manifest without removing anything: for reading only, as `check` does.
-    pub fn open_untouched(platform: &Platform, directory: &Path) -> Result<Arc<Version>> {
-        let manifest = Manifest::read(&platform.disk, directory)?;
-        Version::assemble(platform, directory, manifest, None)
-    }
-
     /// Opens the files of a manifest; those that `base` has open are shared.
     pub fn assemble(
         platform: &Platform,

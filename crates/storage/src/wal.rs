@@ -2,6 +2,7 @@
 //!
 //! - [`record`]: the contents of a payload.
 //! - [`replay`]: reading logs back.
+//! - [`seen`]: logs as they are at one moment, while another process writes them.
 //! - [`writer`]: the end that is written.
 //! - [`mend`]: mending of logs that were not closed, when the store is opened.
 //! - [`torn`]: the bytes that were cut off.
@@ -26,6 +27,7 @@ mod column;
 pub(crate) mod mend;
 pub(crate) mod record;
 pub(crate) mod replay;
+pub(crate) mod seen;
 pub(crate) mod torn;
 pub(crate) mod writer;
 

@@ -10,13 +10,14 @@ use std::time::Duration;
 use model::interrupt::of_this_thread;
 use model::limits::MEMORY_BYTES_MIN;
 use model::platform::{Disk, Platform};
-use model::{Consumer, Interrupt, MemoryBudget, Result, error};
+use model::{Consumer, MemoryBudget, Result, error};
 
 use super::background::{Background, memtable_bytes_most};
 use super::counters::Counters;
 use super::flush::Files;
 use super::head::Head;
 use super::log::CommitLog;
+use super::reader::{Newest, Place};
 use super::replay::Replay;
 use super::{Engine, NativeStore, OpenMode, OpenOptions};
 use crate::compact::throttle::Throttle;
@@ -33,6 +34,7 @@ use crate::wal::EMPTY_LOG_BYTES;
 use crate::wal::mend::mend;
 use crate::wal::replay::RecordRoom;
 use crate::wal::torn::TornLog;
+use crate::wal::writer::WalWriter;
 
 /// Number of attempts to take the lock, and the wait between them.
 const LOCK_ATTEMPTS: u32 = 10;
@@ -42,7 +44,7 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     let memory = MemoryBudget::new(memory_limit(&options)?);
     options.memtable_bytes_max = options.memtable_bytes_max.min(memory.share(Consumer::Memtable) / 2);
     let cache = BlockCache::new(memory.clone());
-    let outside = cache.wrap(platform.clone());
+    let (beneath, outside) = (platform.clone(), cache.wrap(platform.clone()));
     let platform = match options.mode {
         OpenMode::ReadOnly => cache.wrap(reading(&platform)),
         OpenMode::Existing | OpenMode::CreateIfMissing => outside.clone(),
@@ -56,16 +58,13 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     if is_new {
         create_directory(path, &**disk)?;
     }
-    let lock = take_lock(path, options.mode, &**disk)?;
-    let room = RecordRoom::within(memory.limit());
     let interrupt = &of_this_thread().unwrap_or_default();
-    let (version, torn) = open_version(path, options.mode, is_new, &platform, room, interrupt)?;
-    let mut snapshot = Snapshot::new(version);
-    let most = memtable_bytes_most(&options, &memory);
+    let (most, room) = (memtable_bytes_most(&options, &memory), RecordRoom::within(memory.limit()));
     let replay = Replay { path, platform: &platform, memory: &memory, most, room, interrupt };
-    let logs = replay.logs(options.mode, &mut snapshot)?;
-    snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
-    let torn = torn.into_iter().chain(logs.torn).collect();
+    let Opened { snapshot, writer, number, sequence, torn, lock, reader } = match options.mode {
+        OpenMode::ReadOnly => open_to_read(&replay)?,
+        OpenMode::Existing | OpenMode::CreateIfMissing => open_to_write(&replay, is_new)?,
+    };
     let snapshot = Arc::new(snapshot);
     let counters: Arc<Counters> = Arc::default();
     let version = snapshot.version.clone();
@@ -78,11 +77,11 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         cache,
         next_node: AtomicU64::new(snapshot.memtable.node_id_bound()),
         memtable_bytes: AtomicUsize::new(0),
-        head: Mutex::new(Head::new(snapshot.clone(), logs.sequence, &memory)),
+        head: Mutex::new(Head::new(snapshot.clone(), sequence, &memory)),
         head_released: Condvar::new(),
         published: Mutex::new(snapshot),
-        files: Mutex::new(Files { log: logs.number }),
-        log: CommitLog::new(logs.writer, &platform.disk, logs.sequence, options.durability, counters.clone()),
+        files: Mutex::new(Files { log: number }),
+        log: CommitLog::new(writer, &platform.disk, sequence, options.durability, counters.clone()),
         background: Background::default(),
         level0: AtomicUsize::new(version.partitions().iter().filter(|partition| partition.entry().level == 0).count()),
         current: Mutex::new(version),
@@ -93,6 +92,8 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
         platform,
         outside,
         torn,
+        beneath,
+        reader: reader.map(Mutex::new),
         _lock: lock,
     });
     let store = NativeStore(engine);
@@ -101,20 +102,42 @@ pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) ->
     Ok(store)
 }
 
-/// The files of the store; made if it is new. To write, its logs are made ones that were closed first: gives what was cut
-/// off of them.
-fn open_version(
-    path: &Path,
-    mode: OpenMode,
-    is_new: bool,
-    platform: &Platform,
-    room: RecordRoom,
-    interrupt: &Interrupt,
-) -> Result<(Arc<Version>, Vec<TornLog>)> {
+/// State of a store that was opened.
+struct Opened {
+    snapshot: Snapshot,
+    writer: Option<WalWriter>,
+    /// The number of the last log.
+    number: u64,
+    /// The last transaction.
+    sequence: u64,
+    torn: Vec<TornLog>,
+    lock: Option<Box<dyn Any + Send + Sync>>,
+    reader: Option<Place>,
+}
+
+/// Opens a store to read: it may be written meanwhile by another process.
+fn open_to_read(replay: &Replay<'_>) -> Result<Opened> {
+    let newest = replay.newest(None)?;
+    let Newest { snapshot, place, sequence, number, torn } = newest.expect("without a state before all is new");
+    Ok(Opened { snapshot, writer: None, number, sequence, torn, lock: None, reader: Some(place) })
+}
+
+/// Opens a store to write, alone.
+fn open_to_write(replay: &Replay<'_>, is_new: bool) -> Result<Opened> {
+    let lock = take_lock(replay.path, OpenMode::Existing, &*replay.platform.disk)?;
+    let (version, mut torn) = open_version(replay, is_new)?;
+    let mut snapshot = Snapshot::new(version);
+    let logs = replay.logs(&mut snapshot)?;
+    snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
+    torn.extend(logs.torn);
+    let (writer, number, sequence) = (Some(logs.writer), logs.number, logs.sequence);
+    Ok(Opened { snapshot, writer, number, sequence, torn, lock: Some(lock), reader: None })
+}
+
+/// The files of the store; made if it is new. Its logs are made ones that were closed first: gives what was cut off of them.
+fn open_version(replay: &Replay<'_>, is_new: bool) -> Result<(Arc<Version>, Vec<TornLog>)> {
+    let (path, platform) = (replay.path, replay.platform);
     let disk = &platform.disk;
-    if mode == OpenMode::ReadOnly {
-        return Ok((Version::open_untouched(platform, path)?, Vec::new()));
-    }
     // Another process may have made the store while this one waited for the lock.
     if is_new && !disk.exists(&path.join(MANIFEST_NAME)) {
         return Ok((Version::create(platform, path)?, Vec::new()));
@@ -122,7 +145,7 @@ fn open_version(
     // A process that was killed may have left names that are not durable, that of the manifest among them. What it replaced
     // is not removed before they are.
     disk.sync_directory(path).map_err(|error| StorageError::io("sync", path, error))?;
-    let torn = mend(platform, path, room, interrupt)?;
+    let torn = mend(platform, path, replay.room, replay.interrupt)?;
     Ok((Version::open(platform, path)?, torn))
 }
 

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use model::platform::Platform;
 use model::{Interrupt, MemoryBudget, Result};
 
-use super::OpenMode;
 use super::merges::merge_memory;
 use crate::bulk::Built;
 use crate::error::StorageError;
@@ -27,13 +26,13 @@ use crate::wal::writer::WalWriter;
 
 /// The logs of a store that was opened.
 pub(super) struct Logs {
-    /// The one to go on with, if the store is to be written.
-    pub(super) writer: Option<WalWriter>,
+    /// The one to go on with.
+    pub(super) writer: WalWriter,
     /// Its number.
     pub(super) number: u64,
     /// The last transaction.
     pub(super) sequence: u64,
-    /// Ends behind their sound parts, in a store that is only read.
+    /// Ends behind their sound parts.
     pub(super) torn: Vec<TornLog>,
 }
 
@@ -75,6 +74,11 @@ impl<'a> Overflow<'a> {
         self.most = usize::MAX;
     }
 
+    /// The files that were made.
+    pub(super) fn into_built(self) -> Vec<Built> {
+        self.built
+    }
+
     /// Goes on over files that hold what the memtable held.
     fn put_into_files(&mut self, snapshot: &mut Snapshot) -> Result<()> {
         snapshot.version.edge_numbers().raise(snapshot.memtable.edge_number_bound);
@@ -88,9 +92,8 @@ impl<'a> Overflow<'a> {
 }
 
 impl Replay<'_> {
-    /// Repeats what the logs hold, from the one that the manifest names on: to read there may be several, to write there is
-    /// one that was closed.
-    pub(super) fn logs(&self, mode: OpenMode, snapshot: &mut Snapshot) -> Result<Logs> {
+    /// Repeats what the log holds that the manifest names, to write; it was closed.
+    pub(super) fn logs(&self, snapshot: &mut Snapshot) -> Result<Logs> {
         let disk = &self.platform.disk;
         let base = snapshot.version.clone();
         let (first, identity) = (base.manifest().wal_number, base.manifest().store_identity);
@@ -101,14 +104,11 @@ impl Replay<'_> {
             snapshot.apply_record(payload, &made)?;
             overflow.make_room(snapshot)
         })?;
-        let logs = Logs { writer: None, number: name.number, sequence: end.sequence, torn };
-        if mode == OpenMode::ReadOnly {
-            overflow.built.iter().for_each(Built::keep);
-            return Ok(logs);
-        }
+        let sequence = end.sequence;
         if overflow.built.is_empty() {
             remove_other_logs(&**disk, self.path, first..=name.number)?;
-            return Ok(Logs { writer: Some(WalWriter::resume(disk, self.path, name, &end)?), ..logs });
+            let writer = WalWriter::resume(disk, self.path, name, &end)?;
+            return Ok(Logs { writer, number: name.number, sequence, torn });
         }
         if !snapshot.memtable.is_empty() {
             overflow.put_into_files(snapshot)?;
@@ -117,7 +117,7 @@ impl Replay<'_> {
         let number = writer.name().number;
         *snapshot = Snapshot::new(self.publish(&base, &snapshot.version, &overflow.built, number)?);
         remove_other_logs(&**disk, self.path, number..=number)?;
-        Ok(Logs { writer: Some(writer), number, ..logs })
+        Ok(Logs { writer, number, sequence, torn })
     }
 
     /// An empty log behind those that were repeated.

@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use model::platform::Disk;
+use model::platform::{Disk, MappedFile};
 use model::{Error, Result};
 
 use super::torn::TornLog;
@@ -167,17 +167,34 @@ pub(crate) fn remove_other_logs(disk: &dyn Disk, directory: &Path, needed: Range
     Ok(())
 }
 
-/// End of the log with that number.
-pub(crate) fn end_of(disk: &dyn Disk, directory: &Path, number: u64, identity: u64) -> Result<WalEnd> {
-    OneLog::open(disk, directory, number, identity)?.replay(None, &mut |_| Ok(()))
-}
-
 /// Bytes of a log that are read at once, if a record does not need more.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 
+/// Bytes of a log.
+enum Bytes<'d> {
+    /// Those under its name.
+    Named(&'d dyn Disk),
+    /// Those that it had when it was mapped, whatever became of it since.
+    Mapped(&'d dyn MappedFile),
+}
+
+impl Bytes<'_> {
+    fn read(&self, path: &Path, start: u64, length: usize) -> std::io::Result<Vec<u8>> {
+        let map = match self {
+            Bytes::Named(disk) => return disk.read_range(path, start, length),
+            Bytes::Mapped(map) => map,
+        };
+        let range = start as usize..start as usize + length;
+        map.populate(range.start, length)?;
+        let bytes = map.bytes()[range.clone()].to_vec();
+        map.evict(&[range]);
+        map.lost().map_or(Ok(bytes), |(_, error)| Err(error))
+    }
+}
+
 /// The bytes of a log, read piece by piece: no more than a piece or a record of them is in memory.
 struct Pieces<'d> {
-    disk: &'d dyn Disk,
+    bytes: Bytes<'d>,
     path: PathBuf,
     length: u64,
     /// Start of the piece that is there.
@@ -194,7 +211,7 @@ impl Pieces<'_> {
             // Not both pieces at once.
             self.piece = Vec::new();
             let bytes = left.min(least.max(PIECE_BYTES) as u64) as usize;
-            let piece = self.disk.read_range(&self.path, place, bytes);
+            let piece = self.bytes.read(&self.path, place, bytes);
             self.piece = piece.map_err(|error| StorageError::io("read", &self.path, error))?;
             self.start = place;
         }
@@ -218,9 +235,9 @@ impl Pieces<'_> {
 }
 
 /// A log that is read.
-struct OneLog<'d> {
-    path: PathBuf,
-    name: LogName,
+pub(super) struct OneLog<'d> {
+    pub(super) path: PathBuf,
+    pub(super) name: LogName,
     pieces: Pieces<'d>,
     room: RecordRoom,
 }
@@ -232,7 +249,17 @@ impl<'d> OneLog<'d> {
             std::io::ErrorKind::NotFound => StorageError::corrupt(&path, 0, "the manifest names a log that is gone"),
             _ => StorageError::io("read", &path, error),
         })?;
-        let mut pieces = Pieces { disk, path: path.clone(), length, start: 0, piece: Vec::new() };
+        OneLog::read_from(Bytes::Named(disk), path, length, (number, identity))
+    }
+
+    /// The log of that number as a map shows it.
+    pub(super) fn mapped(map: &'d dyn MappedFile, directory: &Path, number: u64, identity: u64) -> Result<OneLog<'d>> {
+        let path = directory.join(FileKind::Wal.file_name(number));
+        OneLog::read_from(Bytes::Mapped(map), path, map.bytes().len() as u64, (number, identity))
+    }
+
+    fn read_from(bytes: Bytes<'d>, path: PathBuf, length: u64, (number, identity): (u64, u64)) -> Result<OneLog<'d>> {
+        let mut pieces = Pieces { bytes, path: path.clone(), length, start: 0, piece: Vec::new() };
         let header = pieces.at(0, HEADER_BYTES)?;
         if check_header(header, &path, FileKind::Wal)? != (number, identity) {
             return Err(StorageError::corrupt(&path, 16, "the log is not the one that the manifest names"));
@@ -242,23 +269,32 @@ impl<'d> OneLog<'d> {
     }
 
     /// The log as read with that room for a record.
-    fn within(self, room: RecordRoom) -> OneLog<'d> {
+    pub(super) fn within(self, room: RecordRoom) -> OneLog<'d> {
         OneLog { room, ..self }
     }
 
     /// Calls `apply` with each record. `before` is the log that this one continues, and its end; without one the first record
     /// may have any number.
-    fn replay(
+    pub(super) fn replay(
         &mut self,
         before: Option<(&Path, WalEnd)>,
         apply: &mut impl FnMut(&Record<'_>) -> Result<()>,
     ) -> Result<WalEnd> {
-        let (path, name, pieces, room) = (&*self.path, self.name, &mut self.pieces, self.room);
         let sequence = before.map_or(0, |(_, end)| end.sequence);
         let length = HEADER_BYTES as u64;
-        let mut end = WalEnd { length, torn_bytes: 0, sequence, is_sealed: false, has_link: false };
         // Logs of version 2 begin without a mark: an empty one is as good as closed.
-        end.is_sealed = !name.is_linked;
+        let is_sealed = !self.name.is_linked;
+        self.replay_on(before, WalEnd { length, torn_bytes: 0, sequence, is_sealed, has_link: false }, apply)
+    }
+
+    /// The same behind a place up to which the log was replayed before.
+    pub(super) fn replay_on(
+        &mut self,
+        before: Option<(&Path, WalEnd)>,
+        mut end: WalEnd,
+        apply: &mut impl FnMut(&Record<'_>) -> Result<()>,
+    ) -> Result<WalEnd> {
+        let (path, name, pieces, room) = (&*self.path, self.name, &mut self.pieces, self.room);
         loop {
             let head = pieces.at(end.length, HEAD_BYTES)?;
             let step = if let Some(durable) = name.read_mark(head, end.length) {
@@ -318,7 +354,7 @@ impl<'d> OneLog<'d> {
     }
 
     /// Bytes that stand behind the sound part, if there are any.
-    fn torn(&mut self, end: &WalEnd) -> Result<Option<TornLog>> {
+    pub(super) fn torn(&mut self, end: &WalEnd) -> Result<Option<TornLog>> {
         if end.torn_bytes == 0 {
             return Ok(None);
         }

@@ -10,6 +10,7 @@ use model::platform::{Disk, Platform};
 use model::{ErrorCode, Result};
 
 use super::replay::{PIECE_BYTES, RecordRoom, each_record};
+use crate::engine::reader::is_written;
 use crate::error::StorageError;
 use crate::format::FileKind;
 use crate::manifest::Manifest;
@@ -52,14 +53,19 @@ impl std::fmt::Display for TornLog {
     }
 }
 
-/// Bytes that stand behind the sound parts of the logs of a store now. Changes nothing.
+/// Bytes that stand behind the sound parts of the logs of a store now, unless a process writes it: then the last are those
+/// of a record that is just being written. Changes nothing.
 ///
 /// # Errors
 /// `CORRUPT` if a log is damaged where it was durable.
 pub fn torn_logs(platform: &Platform, directory: &Path) -> Result<Vec<TornLog>> {
+    let disk = &*platform.disk;
+    if is_written(disk, directory) {
+        return Ok(Vec::new());
+    }
     let manifest = Manifest::read(&platform.disk, directory)?;
     let (first, identity) = (manifest.wal_number, manifest.store_identity);
-    Ok(each_record(&*platform.disk, directory, (first, identity), RecordRoom::UNLIMITED, |_| Ok(()))?.torn)
+    Ok(each_record(disk, directory, (first, identity), RecordRoom::UNLIMITED, |_| Ok(()))?.torn)
 }
 
 /// The files with torn ends of logs that were kept when the store was opened, and their lengths, oldest first.
