@@ -1,6 +1,6 @@
 //! The files of one moment of a store that may be in use.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use model::Result;

@@ -239,7 +239,7 @@ pub(crate) fn check(view: &dyn ReadView) -> Vec<i64> {
     counts
 }
 
-fn start(directory: &TestDirectory) -> Child {
+pub(crate) fn start(directory: &TestDirectory) -> Child {
     apart::command("kills::child", &[(PATH, directory.path().as_os_str())]).spawn().unwrap()
 }
 

@@ -32,6 +32,7 @@ mod ordered;
 mod power_cuts;
 mod random;
 mod read_errors;
+mod readers;
 mod recover;
 mod salvage;
 mod sketches;
