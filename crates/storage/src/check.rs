@@ -9,13 +9,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use model::platform::Platform;
 use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use crate::beside::{Seen, open_current, see};
 use crate::engine::Overflow;
+use crate::engine::reader::is_written;
 use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use crate::manifest::Manifest;
@@ -34,10 +34,6 @@ mod tests;
 /// Memory for what the log says of those who read a whole store, and for blocks of files; beyond it they use files without names.
 pub(crate) const LOG_MEMORY_BYTES: usize = 64 << 20;
 
-/// Number of times that a copy of the manifest is read that may be just being written, and the time between them.
-const COPY_ATTEMPTS: u32 = 10;
-const COPY_PAUSE: Duration = Duration::from_millis(10);
-
 /// Verifies all files of the store in a directory; an empty list means that all is well. Fails only if the store
 /// cannot be read at all: if it is none, is of a newer format, or the disk refuses.
 pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
@@ -51,7 +47,11 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         }
         return Ok(problems.list);
     };
-    if let Err(error) = read_copy(platform, directory) {
+    // Who writes makes the copy anew now and then.
+    if platform.disk.exists(&directory.join(MANIFEST_COPY_NAME))
+        && let Err(error) = Manifest::read_copy(&platform.disk, directory)
+        && !is_written(&*platform.disk, directory)
+    {
         let (path, offset, message) = place_of(&directory.join(MANIFEST_COPY_NAME), 0, &error);
         problems.add(&path, offset, message);
     }
@@ -71,21 +71,6 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
     }
     problems.tell_parts(version.manifest());
     Ok(problems.list)
-}
-
-/// Reads the copy of the manifest, if there is one. A process that writes the store makes it anew now and then.
-fn read_copy(platform: &Platform, directory: &Path) -> Result<()> {
-    let mut attempt = 1;
-    loop {
-        if !platform.disk.exists(&directory.join(MANIFEST_COPY_NAME)) {
-            return Ok(());
-        }
-        match Manifest::read_copy(&platform.disk, directory) {
-            Err(_) if attempt < COPY_ATTEMPTS => std::thread::sleep(COPY_PAUSE),
-            copy => return copy.map(|_| ()),
-        }
-        attempt += 1;
-    }
 }
 
 /// Repeats the log over the files, each record of which must find what it changes.

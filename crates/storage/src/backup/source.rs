@@ -12,7 +12,6 @@ use crate::error::StorageError;
 use crate::file::{FileEntry, StoreFile};
 use crate::format::FileKind;
 use crate::version::Version;
-use crate::wal::EMPTY_LOG_BYTES;
 use crate::wal::seen::SeenLog;
 
 /// A version and the logs behind it. The version keeps its files on the disk, or at least open.
@@ -62,13 +61,7 @@ impl Source {
     pub(super) fn take(platform: &Platform, directory: &Path, current: Current<'_>) -> Result<Source> {
         let Seen { version, logs } = see(platform, directory, current)?;
         let manifest = version.manifest();
-        let mut parts = Vec::new();
-        for log in logs.iter() {
-            // The newest log means nothing until it has a record.
-            if log.number == manifest.wal_number || log.map.bytes().len() as u64 > EMPTY_LOG_BYTES {
-                parts.push(measure(log, directory, manifest.store_identity)?);
-            }
-        }
+        let parts = logs.iter().map(|log| measure(log, directory, manifest.store_identity)).collect::<Result<_>>()?;
         Ok(Source { version, logs: parts })
     }
 

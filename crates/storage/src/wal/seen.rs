@@ -15,7 +15,6 @@ use super::EMPTY_LOG_BYTES;
 use super::replay::{OneLog, Record, RecordRoom, Replayed, WalEnd};
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
-use crate::file::check_header;
 use crate::format::FileKind;
 
 /// Logs that follow each other, oldest first.
@@ -65,8 +64,8 @@ impl SeenLogs {
             let path = directory.join(FileKind::Wal.file_name(number));
             let may_be_left_out = number != first && logs.is_empty();
             match disk.map(&path) {
-                // The newest may be just being made; until it has a record it means nothing.
-                Ok(map) if may_be_left_out && !is_begun(&*map, &path, (number, identity)) => {}
+                // The newest may be just being made: until it has a record, the one before is written.
+                Ok(map) if may_be_left_out && map.bytes().len() as u64 <= EMPTY_LOG_BYTES => {}
                 Ok(map) => logs.push(SeenLog { number, map }),
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(StorageError::io("read", &path, error));
@@ -129,10 +128,4 @@ impl Replayed {
     pub(crate) fn place(&self) -> LogPlace {
         LogPlace { number: self.name.number, end: self.end }
     }
-}
-
-/// True if a log has a record, or its own header at least.
-fn is_begun(map: &dyn MappedFile, path: &Path, name: (u64, u64)) -> bool {
-    let bytes = map.bytes();
-    bytes.len() as u64 > EMPTY_LOG_BYTES || check_header(bytes, path, FileKind::Wal).is_ok_and(|found| found == name)
 }

@@ -214,8 +214,11 @@ fn a_pipe_in_place_of_a_file_is_refused_and_not_waited_for() {
         let path = directory.path().join(name);
         directory.disk().remove(&path).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-        for options in [OpenOptions::default(), OpenOptions::read_only()] {
-            check(&directory, options, ErrorCode::Io, &[name, "not a file"]);
+        check(&directory, OpenOptions::default(), ErrorCode::Io, &[name, "not a file"]);
+        if name == "MANIFEST" {
+            check(&directory, OpenOptions::read_only(), ErrorCode::Io, &[name, "not a file"]);
+        } else {
+            drop(directory.open_with(OpenOptions::read_only()));
         }
     }
 }

@@ -193,6 +193,12 @@ impl Writer {
     }
 }
 
+fn memory() -> Arc<dyn Disk> {
+    let disk = MemoryDisk::new();
+    disk.put_directory(Path::new("."));
+    Arc::new(disk)
+}
+
 fn read_only(platform: &Platform) -> NativeStore {
     NativeStore::open(Path::new(STORE), OpenOptions::read_only(), platform.clone()).unwrap()
 }
@@ -211,7 +217,7 @@ fn a_reader_at_every_step_of_a_writer_sees_all_that_was_acknowledged() {
     eprintln!("seed {seed}");
     let mut looks = 0;
     for case in 0..6 {
-        let memory: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+        let memory = memory();
         let disk = WatchedDisk::new(memory.clone());
         let mut writer = Writer::new(Arc::new(disk.clone()), seed + case);
         let (begun, acknowledged) = (writer.begun.clone(), writer.acknowledged.clone());
@@ -246,7 +252,7 @@ fn a_writer_between_any_steps_of_a_reader_is_no_damage() {
     let seed = seed_or(50);
     eprintln!("seed {seed}");
     for case in 0..20 {
-        let memory: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+        let memory = memory();
         let mut writer = Writer::new(memory.clone(), seed + case);
         let (begun, acknowledged) = (writer.begun.clone(), writer.acknowledged.clone());
         let disk = WatchedDisk::new(memory);
@@ -289,6 +295,37 @@ fn a_writer_between_any_steps_of_a_reader_is_no_damage() {
         assert_eq!(seen(&reader, least, least, "the writer rests"), least);
         assert!(!reader.refresh(&Interrupt::new()).unwrap(), "nothing is new");
     }
+}
+
+#[test]
+fn a_log_that_was_just_made_hides_nothing_of_the_one_before() {
+    let memory = memory();
+    let disk = WatchedDisk::new(memory.clone());
+    let store = NativeStore::open(
+        Path::new(STORE),
+        OpenOptions { maintenance: Maintenance::Inline, ..OpenOptions::create() },
+        platform(Arc::new(disk.clone()), 1),
+    );
+    let store = Arc::new(store.unwrap());
+    numbered::commit_number(&store, 1).unwrap();
+    let beside = platform(memory.clone(), 1);
+    let reader = read_only(&beside);
+    let (writer, next_log) = (store.clone(), Path::new(STORE).join("00000001.wal"));
+    let looks = Arc::new(AtomicU64::new(0));
+    let (counted, mut newest) = (looks.clone(), 1);
+    disk.set(Some(Box::new(move || {
+        // The flush that makes the log takes the writers' turn only once it is there.
+        if newest < 4 && memory.exists(&next_log) {
+            newest += 1;
+            numbered::commit_number(&writer, newest).unwrap();
+            reader.refresh(&Interrupt::new()).unwrap();
+            assert_eq!(numbered::check(&*reader.read().unwrap()), newest);
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    })));
+    store.checkpoint(&Interrupt::new()).unwrap();
+    disk.set(None);
+    assert_eq!(looks.load(Ordering::Relaxed), 3);
 }
 
 #[test]
