@@ -33,6 +33,7 @@ const HELP: &str = "\
 :param name               forget a parameter
 :begin :commit :rollback  a transaction of several statements
 :format table|csv|json|jsonl
+:refresh                  move a store that was opened with -r on to what others have committed
 :backup directory         copy the store as it is now, while others write to it
 :quit                     leave (or Ctrl-D)
 A statement ends with ; or an empty line. Tab completes keywords, labels, edge types, properties and procedures.
@@ -192,6 +193,7 @@ impl Shell<'_> {
             "commit" => self.session.commit()?,
             "rollback" => self.session.rollback()?,
             "backup" => self.back_up(rest)?,
+            "refresh" => self.refresh()?,
             "format" | "mode" => {
                 self.manner.format = <Format as clap::ValueEnum>::from_str(rest, true).map_err(|_| {
                     let message = format!("unknown format '{rest}', expected table, csv, json or jsonl");
@@ -204,6 +206,12 @@ impl Shell<'_> {
             }
         }
         Ok(true)
+    }
+
+    fn refresh(&self) -> database::Result<()> {
+        let has_new = backup::watched(|interrupt| self.database.refresh(interrupt))?;
+        println!("{}", if has_new { "moved on to the newest commit" } else { "nothing new was committed" });
+        Ok(())
     }
 
     fn back_up(&self, destination: &str) -> database::Result<()> {

@@ -104,8 +104,8 @@ pub struct StoreInfo {
 }
 
 impl Database {
-    /// Opens the store in a directory, which is this process's until the last handle and session of the database are
-    /// dropped.
+    /// Opens the store in a directory: to write, which one process at a time can, until the last handle and session of the
+    /// database are dropped; or to read, which any number can meanwhile, see [`Database::refresh`].
     pub fn open(path: &Path, config: Config) -> Result<Database> {
         Database::open_on(storage::os::platform(), path, config)
     }
@@ -259,6 +259,12 @@ impl Database {
         let registry = self.registry();
         let functions = registry.function_names();
         functions.into_iter().chain(registry.procedure_names()).map(str::to_string).collect()
+    }
+
+    /// Moves a database that was opened to read on to what another process has committed by now; transactions and results that
+    /// are open stay where they are. True if there was anything new.
+    pub fn refresh(&self, interrupt: &Interrupt) -> Result<bool> {
+        self.shared.store.refresh(interrupt)
     }
 
     /// Merges all writes into files.

@@ -116,6 +116,14 @@ impl Database {
         self.shared.is_open()
     }
 
+    /// Moves a database that was connected with `read_only=True` on to what another process has committed by now. Returns True if there
+    /// was anything new.
+    fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
+        let (interrupt, shared) = (Interrupt::new(), self.shared.clone());
+        let flag = interrupt.clone();
+        while_it_runs(py, &flag, move || shared.database()?.refresh(&interrupt))
+    }
+
     /// Merges all writes into files.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.shared.database()?.checkpoint()).map_err(raised)

@@ -75,10 +75,15 @@ fn another_process_has_the_store_open() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("the child answers");
     assert_eq!(line, "{\"ready\":1}\n");
-    for verb in [&["query", "s.knot", "RETURN 1"][..], &["s.knot", "-c", "CREATE (:A)"], &["info", "s.knot"]] {
+    for verb in [&["query", "s.knot", "RETURN 1"][..], &["s.knot", "-c", "CREATE (:A)"]] {
         let message = folder.run(verb).fails(1);
         assert!(message.starts_with("BUSY: ") && message.contains("s.knot"), "{message}");
     }
+    let count = "MATCH (a:A) RETURN count(a) AS found";
+    assert!(folder.run(&["-r", "s.knot", "-m", "jsonl", "-c", count]).ok().contains("{\"found\":1}"));
+    assert!(folder.run_with(&["-r", "s.knot"], ":refresh\n").ok().contains("nothing new"));
+    assert!(folder.run(&["info", "s.knot"]).ok().contains('A'));
+    assert_eq!(folder.run(&["check", "s.knot"]).code, Some(0));
     drop(stdin);
     assert_eq!(finish(child).code, Some(0));
     assert_eq!(folder.value("MATCH (a:A) RETURN count(a)"), "1");
