@@ -15,9 +15,9 @@ use model::{Consumer, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use crate::beside::{Seen, open_current, see};
 use crate::engine::Overflow;
-use crate::engine::reader::is_written;
 use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
+use crate::lock::is_written;
 use crate::manifest::Manifest;
 pub use crate::problem::Problem;
 use crate::problem::{is_forbidden, place_of};

@@ -24,7 +24,7 @@ mod indexes;
 mod log;
 mod merges;
 mod open;
-pub(crate) mod reader;
+mod reader;
 mod replay;
 mod room;
 pub(crate) mod turn;
@@ -41,7 +41,6 @@ use model::{
 };
 
 pub use counters::{LEVELS, StoreStats};
-pub(crate) use open::take_lock;
 pub(crate) use replay::Overflow;
 
 use crate::backup::{self, CopySummary};

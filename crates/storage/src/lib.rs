@@ -6,6 +6,7 @@
 //! - [`os`]: the real disk, clock and randomness; the only file that touches them.
 //! - [`file`]: immutable files with checksums.
 //! - [`codec`]: packed integers, stable hashes, tagged values.
+//! - `lock`: the lock of a store, which its writer holds.
 //! - [`manifest`]: the files that make up a store; the commit point.
 //! - [`column`]: property columns in encoded blocks.
 //! - [`segment`]: nodes of an interval of ids: existence, labels, columns.
@@ -57,6 +58,7 @@ pub mod index;
 mod index_build;
 pub mod layout;
 pub mod levels;
+mod lock;
 pub mod manifest;
 mod memtable;
 pub mod node_run;

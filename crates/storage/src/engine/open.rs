@@ -1,15 +1,13 @@
 //! Opening a store: lock, manifest, files, and the log replayed (see [`super::replay`]).
 
-use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
 use model::interrupt::of_this_thread;
 use model::limits::MEMORY_BYTES_MIN;
-use model::platform::{Disk, Platform};
+use model::platform::Platform;
 use model::{Consumer, MemoryBudget, Result, error};
 
 use super::background::{Background, memtable_bytes_most};
@@ -27,6 +25,7 @@ use crate::file::directory::create_directory;
 use crate::format::{
     BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
 };
+use crate::lock::{Lock, lock_to_write};
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
@@ -35,10 +34,6 @@ use crate::wal::mend::mend;
 use crate::wal::replay::RecordRoom;
 use crate::wal::torn::TornLog;
 use crate::wal::writer::WalWriter;
-
-/// Number of attempts to take the lock, and the wait between them.
-const LOCK_ATTEMPTS: u32 = 10;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) fn open(path: &Path, mut options: OpenOptions, platform: Platform) -> Result<NativeStore> {
     let memory = MemoryBudget::new(memory_limit(&options)?);
@@ -111,7 +106,7 @@ struct Opened {
     /// The last transaction.
     sequence: u64,
     torn: Vec<TornLog>,
-    lock: Option<Box<dyn Any + Send + Sync>>,
+    lock: Option<Lock>,
     reader: Option<Place>,
 }
 
@@ -124,7 +119,7 @@ fn open_to_read(replay: &Replay<'_>) -> Result<Opened> {
 
 /// Opens a store to write, alone.
 fn open_to_write(replay: &Replay<'_>, is_new: bool) -> Result<Opened> {
-    let lock = take_lock(replay.path, OpenMode::Existing, &*replay.platform.disk)?;
+    let lock = lock_to_write(&*replay.platform.disk, replay.path)?;
     let (version, mut torn) = open_version(replay, is_new)?;
     let mut snapshot = Snapshot::new(version);
     let logs = replay.logs(&mut snapshot)?;
@@ -158,27 +153,6 @@ fn memory_limit(options: &OpenOptions) -> Result<usize> {
             .with_remedy("raise the limit, or leave it out"));
     }
     Ok(limit)
-}
-
-/// Takes the store's lock: alone to write, together with others to read. A process that is just ending, or a child of this
-/// one that has not yet become another program, may hold it for a moment.
-pub(crate) fn take_lock(path: &Path, mode: OpenMode, disk: &dyn Disk) -> Result<Box<dyn Any + Send + Sync>> {
-    let lock_path = path.join(LOCK_NAME);
-    for attempt in 1.. {
-        let taken = match mode {
-            OpenMode::ReadOnly => disk.lock_shared(&lock_path),
-            OpenMode::Existing | OpenMode::CreateIfMissing => disk.lock(&lock_path),
-        };
-        match taken {
-            Ok(lock) => return Ok(lock),
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                return Err(StorageError::io("lock", &lock_path, error));
-            }
-            Err(_) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_PAUSE),
-            Err(_) => break,
-        }
-    }
-    Err(StorageError::Busy { path: path.to_owned(), holder: disk.lock_holder(&lock_path) }.into())
 }
 
 /// True if a store is to be made; fails if something else than a store is there.

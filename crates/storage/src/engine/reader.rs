@@ -5,10 +5,9 @@
 //!
 //! Invariant: a reader sees all transactions up to some one, which was acknowledged when it looked or a later one.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use model::platform::{Disk, Platform};
+use model::platform::Platform;
 use model::{ErrorCode, Interrupt, Result};
 
 use super::background::memtable_bytes_most;
@@ -16,8 +15,8 @@ use super::replay::{Overflow, Replay};
 use super::{Engine, NativeStore, lock};
 use crate::beside::{Seen, open_current, see};
 use crate::bulk::Built;
-use crate::format::LOCK_NAME;
 use crate::history::EdgeState;
+use crate::lock::is_written;
 use crate::manifest::Manifest;
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
@@ -161,10 +160,4 @@ impl Engine {
         drop((head, current));
         drop((before, published));
     }
-}
-
-/// True if a process has the store open to write.
-pub(crate) fn is_written(disk: &dyn Disk, directory: &Path) -> bool {
-    let lock = disk.lock_shared(&directory.join(LOCK_NAME));
-    lock.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }

@@ -9,10 +9,11 @@ use model::{Consumer, Error, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use super::{BATCH, Losses, What};
 use crate::check::LOG_MEMORY_BYTES;
-use crate::engine::{OpenMode, Overflow, take_lock};
+use crate::engine::Overflow;
 use crate::file::StoreFile;
 use crate::file::cache::BlockCache;
 use crate::format::{FileKind, MANIFEST_NAME, segment_range};
+use crate::lock::lock_against_writers;
 use crate::manifest::Manifest;
 use crate::problem::{Problem, is_forbidden};
 use crate::reading::reading;
@@ -42,7 +43,7 @@ pub(super) fn open(
     if !platform.disk.exists(directory) {
         read_manifest(platform, directory, losses)?;
     }
-    let lock = take_lock(directory, OpenMode::ReadOnly, &*platform.disk)?;
+    let lock = lock_against_writers(&*platform.disk, directory)?;
     let mut manifest = read_manifest(platform, directory, losses)?;
     let (nodes_listed, edges_listed) = (manifest.statistics.nodes, manifest.statistics.edges);
     leave_out_unopened(platform, directory, &mut manifest, losses)?;

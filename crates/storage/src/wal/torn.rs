@@ -10,9 +10,9 @@ use model::platform::{Disk, Platform};
 use model::{ErrorCode, Result};
 
 use super::replay::{PIECE_BYTES, RecordRoom, each_record};
-use crate::engine::reader::is_written;
 use crate::error::StorageError;
 use crate::format::FileKind;
+use crate::lock::is_written;
 use crate::manifest::Manifest;
 
 /// Files with torn ends that a store keeps; older ones are removed when a new one is made.

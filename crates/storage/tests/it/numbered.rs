@@ -139,7 +139,9 @@ pub(crate) fn leftovers(platform: &Platform, path: &Path) -> Vec<String> {
     let manifest = Manifest::read(&platform.disk, path).unwrap();
     let named: Vec<String> = manifest.files().map(|(kind, file)| kind.file_name(file.number)).collect();
     let is_known = |name: &String| {
-        let is_log = matches!(FileKind::parse(name), Some((FileKind::Wal, _)));
+        // Ends of logs that a kill cut short are kept beside the store.
+        let log = name.strip_suffix(".torn").unwrap_or(name);
+        let is_log = matches!(FileKind::parse(log), Some((FileKind::Wal, _)));
         is_log || [MANIFEST_NAME, MANIFEST_COPY_NAME, LOCK_NAME].contains(&name.as_str()) || named.contains(name)
     };
     platform.disk.list(path).unwrap().into_iter().filter(|name| !is_known(name)).collect()

@@ -143,7 +143,8 @@ fn readers_and_a_writer_that_are_killed_see_all_that_was_acknowledged() {
         assert!(looks.iter().all(|&looks| looks > rounds / 2), "looks {looks:?}");
     });
     drop(directory.open_with(kills::options()));
-    assert!(numbered::leftovers(&directory.platform(), directory.path()).is_empty());
+    let left = numbered::leftovers(&directory.platform(), directory.path());
+    assert!(left.is_empty(), "{left:?}");
     let maps = directory.disk().read("/proc/self/maps".as_ref()).unwrap_or_default();
     let name = directory.path().file_name().unwrap().to_string_lossy().into_owned();
     let held = String::from_utf8_lossy(&maps).lines().filter(|line| line.contains(&name)).count();
