@@ -46,7 +46,7 @@ pub(crate) fn see(platform: &Platform, directory: &Path, current: Current<'_>) -
             let logs = SeenLogs::look(&*platform.disk, directory, names)?;
             Ok(Seen { version, logs })
         });
-        // What is gone was merged away if there is a new manifest; otherwise it is lost. The process that writes turns to a new
+        // A file that is gone was merged away if there is a new manifest; otherwise it is lost. The process that writes turns to a new
         // version itself only after its manifest is there.
         if generation()? == found {
             return seen;

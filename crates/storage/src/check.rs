@@ -47,7 +47,7 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
         }
         return Ok(problems.list);
     };
-    // Who writes makes the copy anew now and then.
+    // The process that writes makes the copy anew now and then.
     if platform.disk.exists(&directory.join(MANIFEST_COPY_NAME))
         && let Err(error) = Manifest::read_copy(&platform.disk, directory)
         && !is_written(&*platform.disk, directory)
