@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use asking::{all_nodes, names, rows};
-use model::{Column, ErrorCode, GraphStore, Interrupt, Value};
+use model::{Column, ErrorCode, GraphStore, Interrupt, KeyOrder, Value};
 use sources::connect::{connect, inspect};
-use sources::connector::{Change, Connector};
+use sources::connector::{Change, Connector, Question, Which};
 use sources::definition::{GraphDefinition, Prefetch};
 use sources::infer;
 use testing::random::seed_or;
@@ -352,6 +352,37 @@ fn an_edge_that_is_counted_is_followed() {
         types::check_edges(&url, name, edges);
     }
     types::check_pairs(&url);
+}
+
+/// Where the server sorts, it compares the beginnings of strings, the longer the more it is told to.
+#[test]
+fn long_strings_are_sorted_to_their_ends() {
+    let Some(server) = mariadb() else { return };
+    let url = server.database("long");
+    server.run(
+        "long",
+        "CREATE TABLE doc (id INT PRIMARY KEY, body LONGTEXT, title VARCHAR(1000), code VARCHAR(1030), mark CHAR(9))
+            COLLATE utf8mb4_nopad_bin;
+        INSERT INTO doc SELECT seq, CONCAT(REPEAT('ä', 5000), 9 - seq), CONCAT(REPEAT('ä', 990), 9 - seq), seq, seq FROM seq_1_to_8;",
+    );
+    let mut source = inspect(&url).unwrap();
+    let catalog = source.catalog().unwrap();
+    let definition = infer::definition(&catalog, &|name| source.quote(name)).definition;
+    let connector = connect(&url, &definition).unwrap();
+    let sorts = [0, 1, 2, 3, 4].map(|property| connector.sorts(0, &[property]));
+    assert_eq!(sorts, [true, false, true, false, true]);
+    let mut reading = connector.read().unwrap();
+    let first = |order| Question::Nodes {
+        kind: 0,
+        which: Which::All,
+        properties: &[0],
+        order: Some((&[2][..], order)),
+        limit: Some(2),
+    };
+    for (order, expected) in [(KeyOrder::Ascending, [7, 8]), (KeyOrder::Descending, [1, 2])] {
+        let found = rows(reading.as_mut(), first(order));
+        assert_eq!(found.iter().map(|row| row[1].clone()).collect::<Vec<_>>(), expected.map(Value::Int));
+    }
 }
 
 #[test]

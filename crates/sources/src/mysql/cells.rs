@@ -14,6 +14,10 @@ use crate::sql::{ColumnFacts, Form, digits};
 const BINARY: u16 = 63;
 /// Collations that order strings by their code points, those with blanks at the end among them.
 const BINARY_COLLATIONS: [&str; 2] = ["utf8mb4_nopad_bin", "utf8mb4_0900_bin"];
+/// The server's `max_sort_length` in a session: what follows in a string has no part in `ORDER BY`.
+pub(super) const SORTED_BYTES: u32 = 4_100;
+/// Bytes of a character, at most.
+const CHARACTER_BYTES: u32 = 4;
 /// Start of the names of collations that can be compared with every string.
 const UNICODE: &str = "utf8mb4";
 
@@ -204,6 +208,13 @@ pub(super) fn kind_of(name: &str, declared: &str) -> ColumnKind {
     }
 }
 
+/// True for a declared type whose longest strings the server compares to their ends where it sorts them.
+fn is_sorted_whole(declared: &str) -> bool {
+    let length = declared.split_once('(').filter(|(name, _)| matches!(*name, "char" | "varchar"));
+    let length = length.and_then(|(_, rest)| rest.split(')').next()?.parse::<u32>().ok());
+    length.is_some_and(|length| length <= SORTED_BYTES / CHARACTER_BYTES) || declared.starts_with("uuid")
+}
+
 /// The facts of a column that statements need.
 pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
     let kind = match column.kind {
@@ -235,6 +246,7 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         compares: is_alike && !is_own && column.kind != ColumnKind::Json,
         // Values of fixed length are ordered with blanks that are not read.
         is_binary: BINARY_COLLATIONS.contains(&collation) && !is(&["char"]),
+        is_cut: kind == Some(PropertyKind::String) && !is_sorted_whole(&column.declared),
         collation: if collation.starts_with(UNICODE) { String::new() } else { collation.to_owned() },
         is_nullable: column.is_nullable,
         as_text: false,

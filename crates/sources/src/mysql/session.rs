@@ -8,7 +8,7 @@ use ::mysql::{Binary, Column as SqlColumn, Conn, Opts, OptsBuilder, Params, Quer
 use model::{Column, Error, ErrorCode, Result, error};
 use self_cell::{MutBorrow, self_cell};
 
-use super::cells::{Plan, declared_decimal};
+use super::cells::{Plan, SORTED_BYTES, declared_decimal};
 use super::socket::Socket;
 use crate::relational::answers::{CHANGE_ITS_SOURCES, failed};
 use crate::relational::cells::Cells;
@@ -114,17 +114,16 @@ impl Settings {
         let mut session = Session { connection, socket, name, waits, is_mariadb: false, is_used: false };
         let version = session.texts("SELECT VERSION()")?;
         session.is_mariadb = version.iter().flatten().any(|version| version.contains("MariaDB"));
-        session
-            .command(
+        let isolation = |variable: &str| {
+            format!(
                 "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO', \
-             transaction_isolation = 'REPEATABLE-READ'",
+                 max_sort_length = {SORTED_BYTES}, {variable} = 'REPEATABLE-READ'"
             )
-            .or_else(|_| {
-                session.command(
-                    "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO', \
-             tx_isolation = 'REPEATABLE-READ'",
-                )
-            })?;
+        };
+        // Older servers have another name for it.
+        session
+            .command(&isolation("transaction_isolation"))
+            .or_else(|_| session.command(&isolation("tx_isolation")))?;
         if session.is_mariadb {
             // Older servers have no such setting: there what others changed since it was read is overwritten.
             let _ = session.command("SET SESSION innodb_snapshot_isolation = ON");

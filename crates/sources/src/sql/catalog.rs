@@ -79,6 +79,8 @@ pub struct ColumnFacts {
     pub compares: bool,
     /// True if strings in it are ordered by their bytes.
     pub is_binary: bool,
+    /// True if the database may put strings in it in the order of their beginnings alone.
+    pub is_cut: bool,
     /// Collation of strings that are not kept as Unicode, so that not every string can be compared with them; else empty.
     pub collation: String,
     /// True if it may be null, or nothing is known of that.
@@ -103,6 +105,7 @@ static UNKNOWN: ColumnFacts = ColumnFacts {
     kind: None,
     compares: true,
     is_binary: false,
+    is_cut: false,
     collation: String::new(),
     is_nullable: true,
     as_text: false,

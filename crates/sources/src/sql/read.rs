@@ -262,7 +262,7 @@ impl<'a> Nodes<'a> {
             let property = property(&self.node.name, &self.node.properties, number)?;
             let facts = self.facts.column(&property.column);
             let is_unknown = facts.kind.is_none() && !dialect.orders_unknown();
-            if !is_compared_alike(property, facts) || is_unknown {
+            if !is_compared_alike(property, facts) || is_unknown || facts.is_cut {
                 return Ok(true);
             }
             let column = quote::column(dialect, "n", &property.column);

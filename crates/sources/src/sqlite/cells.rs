@@ -131,6 +131,7 @@ pub(super) fn facts(column: &TableColumn) -> ColumnFacts {
         kind,
         compares: as_stored && keeps_text && !has_collation && !is_rounded && column.kind != ColumnKind::Bytes,
         is_binary: !has_collation,
+        is_cut: false,
         collation: String::new(),
         is_nullable: column.is_nullable,
         as_text: false,

@@ -140,24 +140,26 @@ fn check_segment(segment: &Segment, version: &Version, interrupt: &Interrupt, pr
         problems.add(path, 0, format!("rows reach node {end}, the manifest's bound is {}", version.node_id_bound()));
     }
     let words = segment.rows().div_ceil(64);
-    let mut alive = 0;
-    let mut counts = vec![0u64; segment.labels().len()];
+    let mut living = Vec::with_capacity(words);
     for index in 0..words {
-        interrupt.check()?;
-        let living = segment.word(segment.alive(), index)?;
-        alive += u64::from(living.count_ones());
-        for (label, count) in segment.labels().iter().zip(&mut counts) {
-            let word = segment.word(label.rows, index)?;
-            *count += u64::from(word.count_ones());
-            if word & !living != 0 {
-                problems.add(path, 0, format!("label {} is on a node that does not exist", label.label.0));
-            }
-        }
+        living.push(segment.word(segment.alive(), index)?);
     }
+    let alive = living.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
     if alive != segment.alive_count() {
         problems.add(path, 0, format!("{alive} nodes exist, the directory says {}", segment.alive_count()));
     }
-    for (label, count) in segment.labels().iter().zip(counts) {
+    // Label by label, as the file has them: one of very many labels takes a few blocks.
+    for label in segment.labels() {
+        interrupt.check()?;
+        let (mut count, mut is_beyond) = (0, false);
+        for (index, living) in living.iter().enumerate() {
+            let word = segment.word(label.rows, index)?;
+            count += u64::from(word.count_ones());
+            is_beyond |= word & !living != 0;
+        }
+        if is_beyond {
+            problems.add(path, 0, format!("label {} is on a node that does not exist", label.label.0));
+        }
         if count != label.count {
             let message = format!("label {} is on {count} nodes, the directory says {}", label.label.0, label.count);
             problems.add(path, 0, message);

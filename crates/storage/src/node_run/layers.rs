@@ -325,7 +325,6 @@ impl Layers {
     /// Number of nodes that exist, and of those that carry each label.
     pub fn count(&self) -> Result<(u64, Map<LabelId, u64>)> {
         let (mut nodes, mut labels) = (0, Map::default());
-        let mut words = Vec::new();
         for number in 0..self.row_bound().div_ceil(SEGMENT_NODES) {
             let ids = segment_range(number);
             let mut is_plain = true;
@@ -336,18 +335,40 @@ impl Layers {
                 nodes += segment.alive_count();
                 segment.labels().iter().for_each(|label| *labels.entry(label.label).or_default() += label.count);
             } else if !is_plain {
-                let mut count = |of: &[LabelId]| -> Result<u64> {
-                    self.label_words(of, ids.start / 64, SEGMENT_WORDS as usize, &mut words)?;
-                    Ok(words.iter().map(|word| u64::from(word.count_ones())).sum())
-                };
-                nodes += count(&[])?;
-                for label in self.labels_in(number) {
-                    *labels.entry(label).or_default() += count(&[label])?;
-                }
+                nodes += self.count_segment(number, &mut labels)?;
             }
         }
         labels.retain(|_, count| *count > 0);
         Ok((nodes, labels))
+    }
+
+    /// The number of nodes of a segment, whose labels are added: one pass over the states of the runs and over the bitmaps.
+    fn count_segment(&self, number: u64, labels: &mut Map<LabelId, u64>) -> Result<u64> {
+        let ids = segment_range(number);
+        // A bit for each node whose state a run says: what is older does not count.
+        let mut said = vec![0u64; SEGMENT_WORDS as usize];
+        let mut nodes = 0;
+        for run in self.runs_over(number).iter().rev() {
+            let mut of_sets = vec![0u64; run.sets().len()];
+            each_state(run, ids.clone(), |at, code| {
+                let (word, bit) = (&mut said[(at / 64) as usize], 1 << (at % 64));
+                if *word & bit == 0 && code != DELETED {
+                    run.state_of(code)?;
+                    of_sets[(code - 1) as usize / 2] += 1;
+                }
+                *word |= bit;
+                Ok(())
+            })?;
+            for (set, count) in run.sets().iter().zip(of_sets).filter(|(_, count)| *count > 0) {
+                nodes += count;
+                set.iter().for_each(|&label| *labels.entry(label).or_default() += count);
+            }
+        }
+        let Some(segment) = self.segment(number) else { return Ok(nodes) };
+        for label in segment.labels() {
+            *labels.entry(label.label).or_default() += count_without(segment, label.rows, &said)?;
+        }
+        Ok(nodes + count_without(segment, segment.alive(), &said)?)
     }
 
     /// The labels that nodes of a segment may carry, in order.
@@ -442,16 +463,38 @@ fn segment_words(segment: &Segment, labels: &[LabelId], range: Range<u64>, words
     Ok(())
 }
 
+/// The number of rows in a bitmap that are not in another.
+fn count_without(segment: &Segment, bitmap: RowBitmap, others: &[u64]) -> Result<u64> {
+    let mut count = 0;
+    for (index, other) in others.iter().enumerate().take(segment.rows().div_ceil(64)) {
+        count += u64::from((segment.word(bitmap, index)? & !other).count_ones());
+    }
+    Ok(count)
+}
+
 /// Corrects words, the first of which is `first_word`, by what a run says.
 fn correct(run: &NodeRun, labels: &[LabelId], first_word: u64, words: &mut [u64]) -> Result<()> {
-    let Some(states) = run.state_column() else { return Ok(()) };
     let base = first_word * 64;
-    let rows = run.ids().rows_in(run.file(), base..base + words.len() as u64 * 64)?;
-    if rows.is_empty() {
-        return Ok(());
-    }
     let has_all = |set: &[LabelId]| labels.iter().all(|label| set.binary_search(label).is_ok());
-    let matches: Vec<bool> = run.sets().iter().map(|set| has_all(set)).collect();
+    // Made once there is a state: most runs say nothing of these nodes.
+    let mut matches: Option<Vec<bool>> = None;
+    each_state(run, base..base + words.len() as u64 * 64, |at, code| {
+        let matches = matches.get_or_insert_with(|| run.sets().iter().map(|set| has_all(set)).collect());
+        let is_match = code != DELETED && matches.get((code - 1) as usize / 2).copied().unwrap_or(false);
+        let (word, bit) = (&mut words[(at / 64) as usize], 1 << (at % 64));
+        if is_match {
+            *word |= bit;
+        } else {
+            *word &= !bit;
+        }
+        Ok(())
+    })
+}
+
+/// Calls with each node of a range of ids whose state a run says: its distance from the start of the range, and the code.
+fn each_state(run: &NodeRun, range: Range<u64>, mut call: impl FnMut(u64, i64) -> Result<()>) -> Result<()> {
+    let Some(states) = run.state_column() else { return Ok(()) };
+    let rows = run.ids().rows_in(run.file(), range.clone())?;
     let (mut ids, mut row) = (Vec::new(), rows.start);
     while row < rows.end {
         let block_end = (row / COLUMN_BLOCK_ROWS as u64 + 1) * COLUMN_BLOCK_ROWS as u64;
@@ -461,15 +504,10 @@ fn correct(run: &NodeRun, labels: &[LabelId], first_word: u64, words: &mut [u64]
         let first = row as usize % COLUMN_BLOCK_ROWS;
         for (at, &id) in ids.iter().enumerate() {
             let Some(code) = states.find(first + at)?.map(|found| found.int()) else { continue };
-            let is_match = code != DELETED && matches.get((code - 1) as usize / 2).copied().unwrap_or(false);
-            let place = id.checked_sub(base).and_then(|at| words.get_mut((at / 64) as usize));
-            let Some(word) = place else { return Err(run.file().damage(0, "the ids of a run are out of order")) };
-            let bit = 1 << (id % 64);
-            if is_match {
-                *word |= bit;
-            } else {
-                *word &= !bit;
+            if !range.contains(&id) {
+                return Err(run.file().damage(0, "the ids of a run are out of order"));
             }
+            call(id - range.start, code)?;
         }
         row = end;
     }

@@ -122,7 +122,7 @@ impl EdgeLoader {
     /// Adds edges by the keys of their ends; gives the rows that were not taken.
     pub fn push(&mut self, rows: &EdgeRows<'_>) -> Result<Vec<RowError>> {
         self.shared.context.interrupt.check()?;
-        check_storable(rows.columns.iter())?;
+        check_storable(rows.edge_type, rows.names.iter().copied().zip(rows.columns))?;
         let (mut sources, mut targets) = (std::mem::take(&mut self.sources), std::mem::take(&mut self.targets));
         self.shared.resolve(rows.source_group, rows.sources, &mut sources)?;
         self.shared.resolve(rows.target_group, rows.targets, &mut targets)?;
@@ -157,7 +157,7 @@ impl EdgeLoader {
         columns: &[Column],
     ) -> Result<()> {
         self.shared.context.interrupt.check()?;
-        check_storable(columns.iter())?;
+        check_storable(edge_type, names.iter().copied().zip(columns))?;
         let bound = self.shared.node_id_bound;
         if let Some(node) = sources.iter().chain(targets).find(|node| node.0 >= bound) {
             return Err(model::error!(NotFound, "the node {} of an edge is not there; ids end at {bound}", node.0));
@@ -170,7 +170,7 @@ impl EdgeLoader {
     /// it is. Gives an estimate of the bytes that the changes take until the load is finished.
     pub fn update(&mut self, edge_type: &str, edges: &[EdgeId], names: &[&str], columns: &[Column]) -> Result<usize> {
         self.shared.context.interrupt.check()?;
-        check_storable(columns.iter())?;
+        check_storable(edge_type, names.iter().copied().zip(columns))?;
         let (of_type, keys) = self.shared.names(edge_type, names)?;
         let current = self.shared.base.edge_properties(edges, &keys)?;
         let sorted_by = self.shared.base.manifest().schema.sort_key(of_type).to_vec();

@@ -38,7 +38,8 @@ impl BulkLoad {
         if self.next_node + rows.count as u64 >= NODE_ID_LIMIT {
             return Err(StorageError::limit(format!("a store holds at most {NODE_ID_LIMIT} nodes")));
         }
-        check_storable(rows.columns.iter().chain(rows.key.map(|key| key.values)))?;
+        let key = rows.key.map(|key| (key.property.unwrap_or("the key"), key.values));
+        check_storable(&rows.labels.join(":"), rows.names.iter().copied().zip(rows.columns).chain(key))?;
         let labels: Vec<LabelId> = rows.labels.iter().map(|name| LabelId(self.schema.labels.intern(name))).collect();
         let mut columns: Vec<(PropertyKeyId, &Column)> = Vec::with_capacity(rows.columns.len() + 1);
         for (name, column) in rows.names.iter().zip(rows.columns) {
@@ -377,9 +378,9 @@ impl BulkLoad {
     }
 }
 
-/// Fails if a column holds values that a store cannot keep.
-pub(super) fn check_storable<'a>(columns: impl Iterator<Item = &'a Column>) -> Result<()> {
-    for column in columns {
+/// Fails if a column holds values that a store cannot keep, and names the label or type and the property.
+pub(super) fn check_storable<'a>(of: &str, columns: impl Iterator<Item = (&'a str, &'a Column)>) -> Result<()> {
+    for (property, column) in columns {
         let refused = match &column.data {
             ColumnData::Node(_) => Some("NODE"),
             ColumnData::Edge(_) => Some("RELATIONSHIP"),
@@ -388,10 +389,11 @@ pub(super) fn check_storable<'a>(columns: impl Iterator<Item = &'a Column>) -> R
             }
             _ => None,
         };
-        if let Some(name) = refused {
-            return Err(model::error!(Type, "a value of type {name} cannot be stored as a property"));
-        }
-        column.check_time()?;
+        let checked = match refused {
+            Some(name) => Err(model::error!(Type, "a value of type {name} cannot be stored as a property")),
+            None => column.check_time(),
+        };
+        checked.map_err(|error| error.within(&format!("{property} of :{of}")))?;
     }
     Ok(())
 }
