@@ -1,5 +1,6 @@
 //! Ctrl-C: cancels what runs; a second one, or one while nothing runs, ends the program with exit code 130.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use database::{Error, ErrorCode, Interrupt};
@@ -9,6 +10,9 @@ use crate::failure::Outcome;
 /// Interrupt of what runs now, and true if it was asked to stop.
 static RUNNING: Mutex<Option<(Interrupt, bool)>> = Mutex::new(None);
 
+/// True if Ctrl-C came while that ran which began last.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
 /// Catches Ctrl-C from now on.
 pub(crate) fn install() -> Outcome<()> {
     ctrlc::set_handler(|| {
@@ -17,6 +21,7 @@ pub(crate) fn install() -> Outcome<()> {
             Some((interrupt, asked)) if !*asked => {
                 interrupt.cancel();
                 *asked = true;
+                ASKED.store(true, Ordering::Relaxed);
             }
             _ => std::process::exit(130),
         }
@@ -29,8 +34,15 @@ pub(crate) struct Cancelling;
 
 /// Lets Ctrl-C cancel what watches that flag.
 pub(crate) fn cancel_with(interrupt: Interrupt) -> Cancelling {
-    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some((interrupt, false));
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    ASKED.store(false, Ordering::Relaxed);
+    *running = Some((interrupt, false));
     Cancelling
+}
+
+/// True if Ctrl-C came while that ran which began last, be it that it ended before it heard of it.
+pub(crate) fn was_asked() -> bool {
+    ASKED.load(Ordering::Relaxed)
 }
 
 impl Drop for Cancelling {

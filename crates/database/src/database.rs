@@ -116,7 +116,9 @@ impl Database {
     /// `CANCELLED` or `TIMEOUT`, besides those of [`Database::open`].
     pub fn open_until(path: &Path, config: Config, interrupt: &Interrupt) -> Result<Database> {
         let _listening = interrupt.listen();
-        Database::open(path, config).map_err(|error| match error.code() {
+        // What is raised behind the last look must not be lost: the first statement lowers the flag of its session alone.
+        let opened = Database::open(path, config).and_then(|database| interrupt.check().map(|()| database));
+        opened.map_err(|error| match error.code() {
             ErrorCode::Cancelled => model::error!(Cancelled, "opening {} was cancelled", path.display()),
             _ => error,
         })

@@ -108,6 +108,10 @@ pub(crate) fn run_text(
             Failure::Error(error, _) => script.failure(error, script.statements + index + 1, start),
             other => other,
         })?;
+        if signals::was_asked() && index + 1 < statements.len() {
+            let number = script.statements + index + 1;
+            return Err(Error::new(ErrorCode::Cancelled, format!("cancelled behind statement {number}")).into());
+        }
     }
     Ok(statements.len())
 }

@@ -396,3 +396,42 @@ fn the_end_of_a_trial_is_never_told_as_a_timeout() {
     let error = session.run_briefly(text, parameters, &mut result, Duration::from_nanos(50)).expect_err("it is late");
     assert_eq!(error.code(), ErrorCode::Timeout);
 }
+
+/// What is raised while a store is opened is not lost, though nothing looks at it any more.
+#[test]
+fn an_opening_that_is_cancelled_behind_its_last_look_ends() {
+    let folder = Folder::new();
+    let path = folder.join("store.knot");
+    let interrupt = database::Interrupt::new();
+    interrupt.cancel();
+    for round in 0..2 {
+        let opened = Database::open_until(&path, Config::default(), &interrupt);
+        let error = opened.map(drop).expect_err("it was cancelled");
+        assert_eq!(error.code(), ErrorCode::Cancelled, "round {round}: {error}");
+    }
+    interrupt.reset();
+    Database::open_until(&path, Config::default(), &interrupt).expect("nobody holds the store");
+}
+
+/// Nodes that are not yet in files are looked through for the few that carry a label.
+#[test]
+fn a_scan_is_stopped_among_nodes_without_its_label() {
+    let folder = Folder::new();
+    let config = Config { durability: Durability::Off, threads: 1, ..Config::default() };
+    let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
+    let mut session = database.session();
+    for text in ["CREATE (:First)", "UNWIND range(1, 200000) AS i CREATE (:N)", "CREATE (:Last)"] {
+        session.query(text, &Parameters::default()).expect(text);
+    }
+    let read = database.store().read().expect("a store that is open is read");
+    let label = read.schema().label("Last").expect("a node carries it");
+    let (interrupt, mut batch) = (database::Interrupt::new(), model::NodeBatch::default());
+    let mut scan = || -> Result<bool> {
+        let mut cursor = read.scan(&model::NodeScan { labels: vec![label], ..model::NodeScan::default() })?;
+        cursor.next(&mut batch)
+    };
+    let _listening = interrupt.listen();
+    assert!(scan().expect("nothing stops it"));
+    interrupt.cancel();
+    assert_eq!(scan().expect_err("it was cancelled").code(), ErrorCode::Cancelled);
+}

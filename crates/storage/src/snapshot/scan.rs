@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use model::interrupt::{check_this_thread, work};
 use model::limits::BATCH_ROWS;
 use model::store::NodeCursor;
 use model::{LabelId, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Result};
@@ -94,18 +95,21 @@ impl<'a> ScanCursor<'a> {
         }
     }
 
-    fn take_from_memtable(&mut self, out: &mut Vec<NodeId>) {
+    fn take_from_memtable(&mut self, out: &mut Vec<NodeId>) -> Result<()> {
         let memtable = &self.snapshot.memtable;
         for (node, record) in memtable.new_nodes(NodeId(self.rest.start)) {
             self.rest.start = node.0;
             if out.len() >= BATCH_ROWS || node.0 >= self.rest.end {
-                return;
+                return Ok(());
             }
+            // Few of very many may carry the labels.
+            work(1)?;
             if !record.is_deleted && self.labels.iter().all(|label| record.labels.contains(label)) {
                 out.push(node);
             }
         }
         self.rest.start = self.rest.end;
+        Ok(())
     }
 }
 
@@ -119,9 +123,10 @@ impl NodeCursor for ScanCursor<'_> {
             } else if self.rest.start >= self.rest.end {
                 break;
             } else if self.rest.start < self.snapshot.memtable.first_node {
+                check_this_thread()?;
                 self.load_words()?;
             } else {
-                self.take_from_memtable(&mut out.nodes);
+                self.take_from_memtable(&mut out.nodes)?;
             }
         }
         if out.nodes.is_empty() {
