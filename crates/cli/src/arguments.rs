@@ -170,6 +170,10 @@ pub(crate) enum Command {
     /// Graphs in other databases: write and check their definitions
     #[command(subcommand)]
     Source(SourceCommand),
+    /// Generate a graph of a chosen kind, size and seed, as files or as a store
+    Generate(Box<GenerateArguments>),
+    /// Measure a store in layers, predict each layer from the one below, and say what stands out
+    Introspect(IntrospectArguments),
     /// Import US airports and flights, query them, rank them, find and draw a route
     Demo(DemoArguments),
 }
@@ -476,6 +480,83 @@ pub(crate) struct RecoverArguments {
     pub(crate) store: PathBuf,
     /// The directory of the new store; must be empty or missing
     pub(crate) new: PathBuf,
+}
+
+/// `knot generate`.
+///
+/// The same seed gives the same bytes. Memory does not grow with the graph. A distribution is uniform:LOW..HIGH, unique,
+/// normal:MEAN,DEVIATION,LOW..HIGH, strings:DISTINCT or zipf:DISTINCT[,EXPONENT].
+#[derive(Args)]
+pub(crate) struct GenerateArguments {
+    /// Kind of the graph
+    #[arg(value_enum)]
+    pub(crate) kind: GeneratedKind,
+    /// Number of nodes (of users, of persons), as 1000, 10k or 1M; of a Kronecker graph the next power of two
+    #[arg(short, long, value_name = "COUNT", default_value = "1M", conflicts_with = "scale")]
+    pub(crate) nodes: String,
+    /// Number of nodes as a power of two
+    #[arg(long, value_name = "POWER", value_parser = clap::value_parser!(u32).range(1..32))]
+    pub(crate) scale: Option<u32>,
+    /// Edges for each node [default: barabasi and erdos 5, kronecker 16, ratings 20, social 10]
+    #[arg(short, long, alias = "edge-factor", value_name = "COUNT")]
+    pub(crate) edges_per_node: Option<u64>,
+    /// Shares of the four quarters of the adjacency matrix of a Kronecker graph [default: 0.57,0.19,0.19,0.05]
+    #[arg(long, value_name = "A,B,C,D", value_delimiter = ',')]
+    pub(crate) initiator: Option<Vec<f64>>,
+    /// Seed of all random numbers
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// A property of nodes, instead of those of the kind; may be given several times, or as none
+    #[arg(short, long = "property", value_name = "NAME=DISTRIBUTION")]
+    pub(crate) properties: Vec<String>,
+    /// A property of edges, instead of those of the kind; may be given several times, or as none
+    #[arg(long = "edge-property", value_name = "NAME=DISTRIBUTION")]
+    pub(crate) edge_properties: Vec<String>,
+    /// Number of edge types, over which edges are spread evenly
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) edge_types: u64,
+    /// A folder for CSV files, empty or missing, or a new store, whose name ends in .knot
+    #[arg(short, long, value_name = "FOLDER|STORE")]
+    pub(crate) output: PathBuf,
+}
+
+/// Kind of a generated graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GeneratedKind {
+    /// Degrees of a power law, by preferential attachment (Barabási–Albert)
+    Barabasi,
+    /// Degrees of the web, by a stochastic Kronecker product (R-MAT)
+    Kronecker,
+    /// Even degrees, different pairs: G(n, m) of Erdős and Rényi
+    Erdos,
+    /// Users who rate products, a tenth as many
+    Ratings,
+    /// Persons and their friends
+    Social,
+}
+
+/// `knot introspect`.
+///
+/// Reads only. The store may be in use. docs/introspect.md tells how to read the tables.
+#[derive(Args)]
+pub(crate) struct IntrospectArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+    /// Take less than a minute, with fewer calls, where the store can be read in seconds
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Another store, on which the fitted costs are judged too
+    #[arg(long, value_name = "STORE")]
+    pub(crate) beside: Option<PathBuf>,
+    /// Write everything to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Memory that the store may use, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<String>,
+    /// Seed of the nodes to start from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 /// `knot demo`.

@@ -13,8 +13,10 @@ mod check;
 mod compact;
 mod demo;
 mod export;
+mod generate;
 mod import;
 mod info;
+mod introspect;
 pub(crate) mod query;
 mod recover;
 mod serve;
@@ -34,6 +36,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Restore(arguments)) => backup::restore(&arguments),
         Some(Command::Recover(arguments)) => recover::run(&arguments),
         Some(Command::Source(command)) => source::run(&command),
+        Some(Command::Generate(arguments)) => generate::run(&arguments),
+        Some(Command::Introspect(arguments)) => introspect::run(&arguments),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         None => {
             let shell = arguments.shell;

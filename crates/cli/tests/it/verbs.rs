@@ -348,3 +348,68 @@ fn the_page_on_imports_runs() {
     assert_eq!(count("lines.knot"), "count(k),sum(k.since)\n3,6006\n");
     assert_eq!(count("copy.knot"), count("lines.knot"));
 }
+
+#[test]
+fn generated_files_are_imported() {
+    let folder = Folder::new();
+    let words = ["generate", "barabasi", "-n", "2k", "--seed", "7", "--edge-types", "2", "-o", "graph"];
+    let output = folder.run(&words);
+    assert!(output.stderr.contains("2000 nodes and 9995 edges in graph"), "{output:?}");
+    assert_eq!(output.ok(), "");
+    folder.run(&["import", "s.knot", "graph"]).ok();
+    assert_eq!(
+        folder.value("MATCH (n:Node) WHERE n.age >= 18 AND n.age <= 65 RETURN count(DISTINCT n.number)"),
+        "2000"
+    );
+    assert_eq!(folder.value("MATCH (:Node {id: 1})-[r:LINK_1|LINK_2]->(:Node {id: 0}) RETURN count(r.time)"), "5");
+    let again = folder.run(&words).fails(1);
+    assert!(again.contains("the folder is not empty"), "{again}");
+}
+
+#[test]
+fn generated_stores_and_properties() {
+    let folder = Folder::new();
+    let output = folder.run(&[
+        "generate", "erdos", "--nodes", "300", "-e", "4", "--property", "rank=zipf:9", "--edge-property", "none", "-o",
+        "s.knot",
+    ]);
+    assert!(output.stderr.contains("300 nodes and 1200 edges in s.knot"), "{output:?}");
+    assert_eq!(folder.value("MATCH (n:Node)-[r]->(m) WHERE n.rank < 9 AND n <> m RETURN count(r)"), "1200");
+    assert!(folder.run(&["check", "s.knot"]).ok().contains("is right"));
+    for (words, expected) in [
+        (&["generate", "erdos", "-n", "many", "-o", "x"][..], "'many' is no count"),
+        (&["generate", "erdos", "-n", "9", "--property", "a=b", "-o", "x"], "'b' is no distribution"),
+        (&["generate", "erdos", "-n", "9", "--property", "a", "-o", "x"], "expected NAME=DISTRIBUTION"),
+        (&["generate", "kronecker", "--scale", "4", "--initiator", "1,2", "-o", "x"], "expected four shares"),
+        (&["generate", "erdos", "-n", "9", "-e", "9", "-o", "x"], "different others"),
+    ] {
+        let message = folder.run(words).fails(2);
+        assert!(message.contains(expected) && message.contains("run knot generate --help"), "{message}");
+    }
+    assert!(!folder.join("x").exists());
+}
+
+#[test]
+fn a_store_is_measured_in_layers() {
+    let folder = Folder::new();
+    folder.run(&["generate", "barabasi", "-n", "1k", "-o", "s.knot"]).ok();
+    let text = folder.run(&["introspect", "s.knot", "--quick", "--json", "out.json"]).ok();
+    for expected in [
+        "1000 nodes, 4995 edges", "LIMITS OF THE MACHINE", "MICRO OPERATIONS", "GRAPH OPERATIONS", "ALGORITHMS",
+        "FROM THE LAYER BELOW", "FITTED COSTS", "FINDINGS", "key Node.id",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    assert!(!text.contains("ANSWERS DIFFER"), "{text}");
+    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!((&json["schema"], &json["dataset"]["nodes"]), (&"knotwork-bench/1".into(), &1000.into()));
+    let runs = json["runs"].as_array().expect("there are runs");
+    let failed: Vec<_> = runs.iter().filter(|run| !run["error"].is_null()).collect();
+    assert!(runs.len() > 200 && failed.is_empty(), "{} runs, {failed:?}", runs.len());
+    assert_eq!(json["disagreements"], serde_json::json!([]));
+    let names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").collect();
+    assert_eq!(names.len(), 2, "the store and the file, nothing else: {names:?}");
+    let message = folder.run(&["introspect", "none.knot", "--quick"]);
+    assert!(message.code == Some(1) && message.stdout.is_empty(), "{message:?}");
+}

@@ -1,0 +1,81 @@
+//! `knot introspect`: a store measured in layers.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::{Config, Error, Interrupt};
+use introspect::SystemClock;
+use introspect::machine::{self, Effort};
+use introspect::measure::{MeasureOptions, Measurements, measure};
+use introspect::report::{Report, to_json, to_text};
+use introspect::subject::knotwork::KnotworkStore;
+
+use super::import;
+use crate::arguments::IntrospectArguments;
+use crate::failure::Outcome;
+use crate::{progress, signals};
+
+/// Time limit of a statement.
+const QUICK_STATEMENT: Duration = Duration::from_secs(5);
+const STATEMENT: Duration = Duration::from_secs(60);
+
+pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
+    let memory_bytes_max = match &arguments.memory_limit {
+        Some(size) => Some(import::bytes(size)?),
+        None => super::memory_limit(None)?,
+    };
+    let interrupt = Interrupt::new();
+    let _cancelling = signals::cancel_with(interrupt.clone());
+    let report = progress::watch_query(&interrupt, || {
+        let measuring =
+            Measuring { arguments, memory_bytes_max, clock: Arc::new(SystemClock::default()), interrupt: &interrupt };
+        measuring.report()
+    })?;
+    if let Some(file) = &arguments.json {
+        std::fs::write(file, format!("{:#}\n", to_json(&report))).map_err(|cause| Error::of_file(file, &cause))?;
+    }
+    std::io::stdout().lock().write_all(to_text(&report).as_bytes())?;
+    Ok(())
+}
+
+struct Measuring<'a> {
+    arguments: &'a IntrospectArguments,
+    memory_bytes_max: Option<usize>,
+    clock: Arc<SystemClock>,
+    interrupt: &'a Interrupt,
+}
+
+impl Measuring<'_> {
+    fn effort(&self) -> Effort {
+        if self.arguments.quick { Effort::Quick } else { Effort::Full }
+    }
+
+    fn report(&self) -> Result<Report, Error> {
+        let store = &self.arguments.store;
+        // Errors of opening come before anything takes time.
+        let subject = self.open(store)?;
+        let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
+        let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let machine = machine::measure(folder, self.effort(), &*self.clock, self.interrupt)?;
+        let mut options = MeasureOptions { seed: self.arguments.seed, ..MeasureOptions::new(self.effort()) };
+        if beside.is_some() {
+            options.total_ns_max /= 2;
+            options.operation_ns_max /= 2;
+        }
+        let found = self.measure(subject, &options)?;
+        let other = beside.map(|subject| self.measure(subject, &options)).transpose()?;
+        Ok(Report::new(machine, found, other.as_ref()))
+    }
+
+    fn open(&self, store: &Path) -> Result<KnotworkStore, Error> {
+        let config = Config { memory_bytes_max: self.memory_bytes_max, ..Config::default() };
+        let limit = if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT };
+        KnotworkStore::open(store, config, self.clock.clone(), limit, self.interrupt)
+    }
+
+    fn measure(&self, mut subject: KnotworkStore, options: &MeasureOptions) -> Result<Measurements, Error> {
+        measure(&mut subject, options, &*self.clock, self.interrupt)
+    }
+}

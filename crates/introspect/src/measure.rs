@@ -1,0 +1,424 @@
+//! Measurement of a subject: every operation with cold, warm and hot caches, within limits of time.
+//!
+//! *Cold* is the first pass after caches were emptied, *warm* a pass after everything was scanned, so that caches are full
+//! but not of what is asked for, *hot* the same calls once more. The cost of timing is taken off each call.
+
+use model::platform::Clock;
+use model::{Interrupt, Result};
+
+use crate::machine::Effort;
+use crate::operations::{Operation, Way};
+use crate::subject::{Call, Choice, Description, Start, Subject};
+
+/// State of the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regime {
+    /// Emptied as far as that goes.
+    Cold,
+    /// Full, though not of what is asked for.
+    Warm,
+    /// Full of what is asked for.
+    Hot,
+}
+
+impl Regime {
+    /// All regimes, in the order of measurement.
+    pub const ALL: [Regime; 3] = [Regime::Cold, Regime::Warm, Regime::Hot];
+
+    /// The name in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Regime::Cold => "cold",
+            Regime::Warm => "warm",
+            Regime::Hot => "hot",
+        }
+    }
+}
+
+/// Limits of a measurement.
+#[derive(Clone, Debug)]
+pub struct MeasureOptions {
+    /// Calls of an operation in one regime.
+    pub calls_max: usize,
+    /// Calls of an operation after caches were emptied.
+    pub cold_calls_max: usize,
+    /// Nanoseconds of an operation in one regime, after which no further call is made.
+    pub operation_ns_max: u64,
+    /// Nanoseconds of all, after which no further operation is measured.
+    pub total_ns_max: u64,
+    /// Seed of the starts.
+    pub seed: u64,
+}
+
+impl MeasureOptions {
+    /// Limits of that effort.
+    pub fn new(effort: Effort) -> MeasureOptions {
+        match effort {
+            Effort::Quick => MeasureOptions {
+                calls_max: 1_000,
+                cold_calls_max: 40,
+                operation_ns_max: 150_000_000,
+                total_ns_max: 42_000_000_000,
+                seed: 1,
+            },
+            Effort::Full => MeasureOptions {
+                calls_max: 10_000,
+                cold_calls_max: 200,
+                operation_ns_max: 1_000_000_000,
+                total_ns_max: 400_000_000_000,
+                seed: 1,
+            },
+        }
+    }
+}
+
+/// Calls of an operation in one regime.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Operation that was performed.
+    pub operation: Operation,
+    /// Way in which it was asked for.
+    pub way: Way,
+    /// State of the caches.
+    pub regime: Regime,
+    /// Choice of the starts.
+    pub choice: Choice,
+    /// The calls; call `n` is from start `n` of the choice.
+    pub calls: Vec<Call>,
+    /// Reason for which there are no more calls.
+    pub error: Option<String>,
+}
+
+impl Run {
+    /// Nanoseconds of the calls, in order of size.
+    pub fn times(&self) -> Times {
+        Times::of(self.calls.iter().map(|call| call.ns as f64).collect())
+    }
+}
+
+/// Times in order of size.
+#[derive(Clone, Debug, Default)]
+pub struct Times(Vec<f64>);
+
+impl Times {
+    /// Sorts times.
+    pub fn of(mut times: Vec<f64>) -> Times {
+        times.sort_by(f64::total_cmp);
+        Times(times)
+    }
+
+    /// Number of times.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The time that so many percent do not exceed; 0 without times.
+    pub fn percentile(&self, percent: usize) -> f64 {
+        let at = (self.0.len() * percent).div_ceil(100).max(1) - 1;
+        self.0.get(at).copied().unwrap_or(0.0)
+    }
+
+    /// The mean; 0 without times.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
+    }
+
+    /// The mean without the slowest of a hundred, which the machine's other work makes slow.
+    pub fn trimmed_mean(&self) -> f64 {
+        let kept = self.0.len() - self.0.len() / 100;
+        self.0[..kept].iter().sum::<f64>() / kept.max(1) as f64
+    }
+
+    /// Counts of times by powers of two: lower bound in nanoseconds, and number.
+    pub fn histogram(&self) -> Vec<(u64, usize)> {
+        let mut buckets: Vec<(u64, usize)> = Vec::new();
+        for time in &self.0 {
+            let bound = 1 << (*time as u64).max(1).ilog2();
+            match buckets.last_mut() {
+                Some((last, count)) if *last == bound => *count += 1,
+                _ => buckets.push((bound, 1)),
+            }
+        }
+        buckets
+    }
+}
+
+/// A point of the sweep over working sets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SweepPoint {
+    /// Nodes of the working set.
+    pub nodes: u64,
+    /// Nanoseconds of a read of a property, half of them below.
+    pub ns: f64,
+    /// Calls measured.
+    pub calls: usize,
+}
+
+/// All that was measured of a subject.
+#[derive(Clone, Debug, Default)]
+pub struct Measurements {
+    /// The subject.
+    pub description: Description,
+    /// Runs, in the order of [`Operation::all`].
+    pub runs: Vec<Run>,
+    /// Reads of a property from working sets of growing size, hot.
+    pub sweep: Vec<SweepPoint>,
+    /// Nanoseconds that timing takes, taken off each call.
+    pub timer_ns: f64,
+    /// Operations that were left out because the time was over.
+    pub left_out: usize,
+}
+
+impl Measurements {
+    /// The run of an operation from evenly chosen starts.
+    pub fn run(&self, operation: Operation, way: Way, regime: Regime) -> Option<&Run> {
+        self.run_of(operation, way, regime, Choice::Uniform)
+    }
+
+    /// The run of an operation from starts of that choice.
+    pub fn run_of(&self, operation: Operation, way: Way, regime: Regime, choice: Choice) -> Option<&Run> {
+        let is_it = |run: &&Run| (run.operation, run.way, run.regime, run.choice) == (operation, way, regime, choice);
+        self.runs.iter().find(is_it).filter(|run| !run.calls.is_empty())
+    }
+
+    /// The trimmed mean of an operation, if it was measured.
+    pub fn cost(&self, operation: Operation, way: Way, regime: Regime) -> Option<f64> {
+        self.run(operation, way, regime).map(|run| run.times().trimmed_mean())
+    }
+}
+
+/// Nodes of the smallest working set of the sweep; each next one is four times as large.
+const SWEEP_NODES_MIN: u64 = 256;
+
+/// Measures a subject.
+///
+/// # Errors
+/// `CANCELLED`, and errors of the subject outside of calls; those of calls stand in their runs.
+pub fn measure(
+    subject: &mut dyn Subject,
+    options: &MeasureOptions,
+    clock: &dyn Clock,
+    interrupt: &Interrupt,
+) -> Result<Measurements> {
+    let _listening = interrupt.listen();
+    let variants: Vec<(Operation, Way)> = Operation::all()
+        .into_iter()
+        .flat_map(|operation| [(operation, Way::Api), (operation, Way::Cypher)])
+        .filter(|(operation, way)| subject.can(*operation, *way))
+        .collect();
+    let by_degree = variants.iter().filter(|(operation, way)| is_by_degree(*operation, *way)).count();
+    let end_ns = clock.now_ns().saturating_add(options.total_ns_max);
+    let timer_ns = subject.timer_ns();
+    let total = (variants.len() * 2 + by_degree) as u64;
+    let mut runner =
+        Runner { options, clock, interrupt, timer_ns, end_ns, done: 0, total, runs: Vec::new(), left_out: 0 };
+    let starts = subject.choose(Choice::Uniform, options.calls_max, options.seed)?;
+    let cold = starts.len().min(options.cold_calls_max);
+    for (operation, way) in &variants {
+        runner.step()?;
+        if operation.is_of_whole_graph() {
+            continue;
+        }
+        if !runner.is_over() {
+            subject.cool()?;
+        }
+        runner.run(subject, (*operation, *way), (Regime::Cold, Choice::Uniform), &starts[..cold])?;
+    }
+    subject.warm()?;
+    for (operation, way) in &variants {
+        runner.step()?;
+        let starts = if operation.is_of_whole_graph() { &starts[..1] } else { &starts[..] };
+        for regime in [Regime::Warm, Regime::Hot] {
+            runner.run(subject, (*operation, *way), (regime, Choice::Uniform), starts)?;
+        }
+    }
+    let sweep = runner.sweep(subject)?;
+    let starts = subject.choose(Choice::ByDegree, options.calls_max, options.seed)?;
+    for (operation, way) in variants.iter().filter(|(operation, way)| is_by_degree(*operation, *way)) {
+        runner.step()?;
+        for regime in [Regime::Warm, Regime::Hot] {
+            runner.run(subject, (*operation, *way), (regime, Choice::ByDegree), &starts)?;
+        }
+    }
+    let Runner { runs, left_out, .. } = runner;
+    Ok(Measurements { description: subject.describe()?, runs, sweep, timer_ns, left_out })
+}
+
+/// True for operations whose cost follows the degree of their start.
+fn is_by_degree(operation: Operation, way: Way) -> bool {
+    way == Way::Api && matches!(operation, Operation::Neighbors(..) | Operation::Hops(_, 1))
+}
+
+struct Runner<'a> {
+    options: &'a MeasureOptions,
+    clock: &'a dyn Clock,
+    interrupt: &'a Interrupt,
+    timer_ns: f64,
+    end_ns: u64,
+    done: u64,
+    total: u64,
+    runs: Vec<Run>,
+    left_out: usize,
+}
+
+impl Runner<'_> {
+    fn step(&mut self) -> Result<()> {
+        self.done += 1;
+        self.interrupt.step(self.done, self.total)
+    }
+
+    fn is_over(&self) -> bool {
+        self.clock.now_ns() >= self.end_ns
+    }
+
+    fn run(
+        &mut self,
+        subject: &mut dyn Subject,
+        (operation, way): (Operation, Way),
+        (regime, choice): (Regime, Choice),
+        starts: &[Start],
+    ) -> Result<()> {
+        if self.is_over() {
+            self.left_out += 1;
+            return Ok(());
+        }
+        let end_ns = self.clock.now_ns().saturating_add(self.options.operation_ns_max).min(self.end_ns);
+        let mut run = Run { operation, way, regime, choice, calls: Vec::new(), error: None };
+        for start in starts {
+            match subject.perform(operation, way, start) {
+                Ok(call) => run.calls.push(self.untimed(call)),
+                Err(error) => {
+                    self.interrupt.check()?;
+                    run.error = Some(error.to_string());
+                    break;
+                }
+            }
+            if self.clock.now_ns() >= end_ns {
+                break;
+            }
+        }
+        self.runs.push(run);
+        self.interrupt.check()
+    }
+
+    fn untimed(&self, call: Call) -> Call {
+        Call { ns: call.ns.saturating_sub(self.timer_ns as u64).max(1), ..call }
+    }
+
+    /// Reads a property from working sets of growing size, twice; the second time counts.
+    fn sweep(&mut self, subject: &mut dyn Subject) -> Result<Vec<SweepPoint>> {
+        let (operation, way) = (Operation::NodeInteger, Way::Api);
+        let all = subject.describe()?.nodes;
+        let mut points = Vec::new();
+        let mut nodes = SWEEP_NODES_MIN;
+        while subject.can(operation, way) && points.last().is_none_or(|point: &SweepPoint| point.nodes < all) {
+            self.interrupt.check()?;
+            if self.is_over() {
+                self.left_out += 1;
+                break;
+            }
+            let starts = subject.choose(Choice::Within(nodes.min(all)), self.options.calls_max, self.options.seed)?;
+            let mut times = Vec::new();
+            for is_measured in [false, true] {
+                for start in &starts {
+                    let call = subject.perform(operation, way, start)?;
+                    if is_measured {
+                        times.push(self.untimed(call).ns as f64);
+                    }
+                }
+            }
+            let times = Times::of(times);
+            points.push(SweepPoint { nodes: nodes.min(all), ns: times.percentile(50), calls: times.count() });
+            nodes *= 4;
+        }
+        Ok(points)
+    }
+}
+
+/// Operations of which both ways gave different rows, with the number of starts where they did.
+pub fn disagreements(measurements: &Measurements) -> Vec<(Operation, usize)> {
+    let mut found = Vec::new();
+    for run in measurements.runs.iter().filter(|run| run.way == Way::Api && run.regime == Regime::Hot) {
+        // Any neighbour may be the first.
+        let is_free = matches!(run.operation, Operation::FirstNeighbor(..));
+        let Some(other) = measurements.run(run.operation, Way::Cypher, Regime::Hot) else { continue };
+        if run.choice != Choice::Uniform {
+            continue;
+        }
+        let differs = |(a, b): &(&Call, &Call)| a.rows != b.rows || (!is_free && a.checksum != b.checksum);
+        let count = run.calls.iter().zip(&other.calls).filter(differs).count();
+        if count > 0 {
+            found.push((run.operation, count));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Direction, Interrupt};
+    use testing::simulation::CountingClock;
+
+    use super::{Effort, MeasureOptions, Regime, Times, disagreements, measure};
+    use crate::operations::{Filter, Operation, Way};
+    use crate::subject::Choice;
+    use crate::subject::synthetic::Synthetic;
+
+    #[test]
+    fn percentiles_and_means() {
+        let times = Times::of((1..=200).rev().map(f64::from).collect());
+        assert_eq!([50, 90, 99, 100].map(|percent| times.percentile(percent)), [100.0, 180.0, 198.0, 200.0]);
+        assert_eq!((times.mean(), times.trimmed_mean(), times.count()), (100.5, 99.5, 200));
+        assert_eq!(times.histogram()[..3], [(1, 1), (2, 2), (4, 4)]);
+        let none = Times::of(Vec::new());
+        assert_eq!((none.percentile(50), none.mean(), none.trimmed_mean()), (0.0, 0.0, 0.0));
+    }
+
+    fn options() -> MeasureOptions {
+        MeasureOptions { calls_max: 50, cold_calls_max: 10, ..MeasureOptions::new(Effort::Quick) }
+    }
+
+    #[test]
+    fn every_operation_is_run_in_each_regime() {
+        let mut subject = Synthetic::new(2_000, 5);
+        let found = measure(&mut subject, &options(), &CountingClock::default(), &Interrupt::new()).expect("it runs");
+        let count = |regime: Regime| found.runs.iter().filter(|run| run.regime == regime).count();
+        // 32 operations by calls and 35 by statements, of which 4 read the whole graph; 11 from starts by degree.
+        assert_eq!((count(Regime::Cold), count(Regime::Warm), count(Regime::Hot)), (63, 78, 78));
+        let neighbors = Operation::Neighbors(Direction::Out, Filter::Plain);
+        for (regime, calls) in [(Regime::Cold, 10), (Regime::Warm, 50), (Regime::Hot, 50)] {
+            assert_eq!(found.run(neighbors, Way::Api, regime).expect("it was run").calls.len(), calls);
+        }
+        let by_degree = found.run_of(neighbors, Way::Api, Regime::Hot, Choice::ByDegree);
+        assert_eq!(by_degree.expect("it was run").calls.len(), 50);
+        assert_eq!(found.sweep.iter().map(|point| point.nodes).collect::<Vec<_>>(), [256, 1_024, 2_000]);
+        assert_eq!((found.left_out, disagreements(&found)), (0, vec![]));
+    }
+
+    #[test]
+    fn time_ends_an_operation_and_all() {
+        let clock = CountingClock::default();
+        let short = MeasureOptions { operation_ns_max: 5_000, ..options() };
+        let found = measure(&mut Synthetic::new(500, 5), &short, &clock, &Interrupt::new()).expect("it runs");
+        assert!(found.runs.iter().all(|run| (1..=5).contains(&run.calls.len())));
+        let none = MeasureOptions { total_ns_max: 0, ..options() };
+        let found = measure(&mut Synthetic::new(500, 5), &none, &clock, &Interrupt::new()).expect("it runs");
+        assert!(found.runs.is_empty() && found.left_out > 200, "{}", found.left_out);
+    }
+
+    #[test]
+    fn ctrl_c_ends_it() {
+        let interrupt = Interrupt::new();
+        interrupt.cancel();
+        let outcome = measure(&mut Synthetic::new(500, 5), &options(), &CountingClock::default(), &interrupt);
+        assert_eq!(outcome.expect_err("it was cancelled").code(), model::ErrorCode::Cancelled);
+    }
+
+    #[test]
+    fn different_answers_are_told() {
+        let mut subject = Synthetic::new(500, 5);
+        subject.answers_differ();
+        let found = measure(&mut subject, &options(), &CountingClock::default(), &Interrupt::new()).expect("it runs");
+        assert_eq!(disagreements(&found), [(Operation::Degree(Direction::In), 50)]);
+    }
+}

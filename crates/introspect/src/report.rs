@@ -1,0 +1,54 @@
+//! A measurement as text and as JSON.
+//!
+//! - `text`: tables and sentences for people.
+//! - `json`: the form `knotwork-bench/1`.
+
+mod json;
+mod text;
+
+use crate::cost_model::{self, Fit, Judged, Judgement, Prediction};
+use crate::findings::{self, Finding};
+use crate::machine::MachineLimits;
+use crate::measure::{Measurements, Regime, disagreements};
+use crate::operations::Operation;
+
+pub use json::{SCHEMA, to_json};
+pub use text::to_text;
+
+/// A measurement with all that follows from it.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Limits of the machine.
+    pub machine: MachineLimits,
+    /// Times.
+    pub measurements: Measurements,
+    /// Times predicted from the layer below.
+    pub predictions: Vec<Prediction>,
+    /// Fitted costs.
+    pub fits: Vec<Fit>,
+    /// Errors of the fitted costs on starts that they were not fitted to.
+    pub judgements: Vec<Judgement>,
+    /// Place of another subject, and errors of the fitted costs on it.
+    pub elsewhere: Option<(String, Vec<Judgement>)>,
+    /// Sentences.
+    pub findings: Vec<Finding>,
+    /// Operations of which calls and statements gave different answers, with the number of starts.
+    pub disagreements: Vec<(Operation, usize)>,
+}
+
+impl Report {
+    /// Models what was measured. Fitted costs are also judged on the measurement of another subject, if one is given.
+    pub fn new(machine: MachineLimits, measurements: Measurements, other: Option<&Measurements>) -> Report {
+        let predictions = cost_model::compose(&measurements);
+        let fits: Vec<Fit> =
+            Regime::ALL.into_iter().filter_map(|regime| cost_model::fit(&measurements, regime)).collect();
+        let judge = |found: &Measurements, judged: Judged| -> Vec<Judgement> {
+            fits.iter().flat_map(|fit| cost_model::judge(fit, found, judged)).collect()
+        };
+        let judgements = judge(&measurements, Judged::HeldOut);
+        let elsewhere = other.map(|found| (found.description.place.clone(), judge(found, Judged::All)));
+        let findings = findings::find(&measurements, &predictions, &judgements);
+        let disagreements = disagreements(&measurements);
+        Report { machine, measurements, predictions, fits, judgements, elsewhere, findings, disagreements }
+    }
+}

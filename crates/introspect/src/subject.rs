@@ -1,0 +1,127 @@
+//! A subject: a system that is measured.
+//!
+//! - [`knotwork`]: a store of Knotwork.
+
+pub mod knotwork;
+#[cfg(test)]
+pub(crate) mod synthetic;
+
+use std::sync::Arc;
+
+use model::{Result, Value};
+
+use crate::operations::{Operation, Way};
+
+/// A node to start from, and all that an operation on it needs to be told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Start {
+    /// Id of the node.
+    pub node: u64,
+    /// Id of an edge, if the node has one.
+    pub edge: Option<u64>,
+    /// The text that names that edge for good.
+    pub edge_name: Option<Arc<str>>,
+    /// Id of another node.
+    pub target: u64,
+    /// Unique key of the node, if it has one.
+    pub key: Option<Value>,
+}
+
+/// The way in which starts are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Each node is as likely as the others.
+    Uniform,
+    /// A node is as likely as it has edges.
+    ByDegree,
+    /// Each node of the first so many.
+    Within(u64),
+}
+
+impl Choice {
+    /// The name in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Choice::Uniform => "uniform",
+            Choice::ByDegree => "by degree",
+            Choice::Within(_) => "within",
+        }
+    }
+}
+
+/// Counts of what a call touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lists of neighbours asked for: one for each node and direction.
+    pub neighborhoods: u64,
+    /// Edges followed.
+    pub edges: u64,
+    /// Different nodes found, where they are told apart.
+    pub unique_nodes: u64,
+    /// Values of properties read.
+    pub properties: u64,
+    /// Edges of the path that was found.
+    pub path_length: u64,
+    /// Passes over the graph.
+    pub passes: u64,
+    /// Uses of blocks of files.
+    pub block_uses: u64,
+    /// Blocks that were not in the cache.
+    pub block_misses: u64,
+    /// Bytes asked of the disk.
+    pub bytes_read: u64,
+}
+
+/// A call of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Nanoseconds that it took.
+    pub ns: u64,
+    /// Rows that it gave.
+    pub rows: u64,
+    /// A sum over its rows that does not depend on their order.
+    pub checksum: u64,
+    /// Counts of what it touched.
+    pub counts: Counts,
+}
+
+/// Description of a subject.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Description {
+    /// Name of the system.
+    pub system: String,
+    /// Its version.
+    pub version: String,
+    /// Place of its data.
+    pub place: String,
+    /// Number of nodes.
+    pub nodes: u64,
+    /// Number of edges.
+    pub edges: u64,
+    /// Bytes of its data.
+    pub bytes: u64,
+    /// Names that its operations use, and settings.
+    pub settings: Vec<(String, String)>,
+    /// The way in which its caches are emptied.
+    pub cold_method: String,
+}
+
+/// A system that is measured.
+pub trait Subject {
+    /// Its description.
+    fn describe(&self) -> Result<Description>;
+    /// True if it has this operation, in that way.
+    fn can(&self, operation: Operation, way: Way) -> bool;
+    /// Nodes to start from; the same seed gives the same nodes.
+    fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>>;
+    /// Performs an operation once. Only the operation itself is timed, not what is made ready for it.
+    fn perform(&mut self, operation: Operation, way: Way, start: &Start) -> Result<Call>;
+    /// Nanoseconds of each call that timing itself takes.
+    fn timer_ns(&self) -> f64 {
+        0.0
+    }
+    /// Empties its caches as far as that goes.
+    fn cool(&mut self) -> Result<()>;
+    /// Reads everything once, so that caches are full, though not of what is asked for next.
+    fn warm(&mut self) -> Result<()>;
+}

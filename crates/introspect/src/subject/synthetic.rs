@@ -1,0 +1,302 @@
+//! A subject of known costs, with faults that can be planted: what is found of it is what was put into it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use model::mix::mix64;
+use model::{Direction, Result};
+
+use super::{Call, Choice, Counts, Description, Start, Subject};
+use crate::generate::barabasi_ends;
+use crate::operations::{Filter, Operation, Way};
+use crate::random::Stream;
+
+/// Nodes of a block.
+const BLOCK_NODES: u64 = 64;
+
+/// Nanoseconds of the parts of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    pub(crate) call: f64,
+    pub(crate) node: f64,
+    pub(crate) edge_by_id: f64,
+    pub(crate) neighborhood: f64,
+    pub(crate) edge: f64,
+    pub(crate) unique_node: f64,
+    pub(crate) property: f64,
+    pub(crate) miss: f64,
+    pub(crate) statement: f64,
+}
+
+/// Faults that can be planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The first neighbour costs as much as all.
+    FirstIsAll,
+    /// The direction against edges costs three times as much.
+    SlowIn,
+    /// A property costs ten nodes.
+    SlowProperty,
+    /// Each neighbourhood costs a call of its own, and each node found is read.
+    NoAmortization,
+    /// Statements over neighbourhoods cost four times the calls.
+    SlowStatements,
+    /// Reads from more nodes than these cost four times as much.
+    Cliff(u64),
+    /// What was read is read again.
+    UselessCache,
+    /// Cold reads cost a thousand times as much.
+    SlowDisk,
+}
+
+pub(crate) struct Synthetic {
+    lists: [Vec<Vec<u64>>; 2],
+    pub(crate) costs: Costs,
+    faults: Vec<Fault>,
+    cached: BTreeSet<u64>,
+    window: u64,
+    calls: u64,
+    differs: bool,
+}
+
+impl Synthetic {
+    /// A subject without faults on a Barabási–Albert graph.
+    pub(crate) fn new(nodes: u64, per_node: u64) -> Synthetic {
+        let mut lists = [vec![Vec::new(); nodes as usize], vec![Vec::new(); nodes as usize]];
+        for (source, target) in barabasi_ends(nodes, per_node) {
+            lists[0][source as usize].push(target);
+            lists[1][target as usize].push(source);
+        }
+        let costs = Costs {
+            call: 300.0,
+            node: 200.0,
+            edge_by_id: 150.0,
+            neighborhood: 120.0,
+            edge: 20.0,
+            unique_node: 30.0,
+            property: 40.0,
+            miss: 500.0,
+            statement: 5_000.0,
+        };
+        Synthetic { lists, costs, faults: Vec::new(), cached: BTreeSet::new(), window: 0, calls: 0, differs: false }
+    }
+
+    pub(crate) fn with(mut self, faults: &[Fault]) -> Synthetic {
+        self.faults = faults.to_vec();
+        self
+    }
+
+    pub(crate) fn answers_differ(&mut self) {
+        self.differs = true;
+    }
+
+    fn has(&self, fault: Fault) -> bool {
+        self.faults.contains(&fault)
+    }
+
+    fn neighbors(&self, node: u64, direction: Direction) -> Vec<u64> {
+        let [out, back] = [0, 1].map(|side| self.lists[side][node as usize].as_slice());
+        match direction {
+            Direction::Out => out.to_vec(),
+            Direction::In => back.to_vec(),
+            Direction::Both => [out, back].concat(),
+        }
+    }
+
+    /// Counts a look at a node's block.
+    fn touch(&mut self, node: u64, counts: &mut Counts) {
+        counts.block_uses += 1;
+        let is_new = self.cached.insert(node / BLOCK_NODES);
+        if is_new || self.has(Fault::UselessCache) {
+            counts.block_misses += 1;
+            counts.bytes_read += 4096;
+        }
+    }
+
+    /// Number of different nodes within some hops; touches what it expands.
+    fn hop(&mut self, start: u64, direction: Direction, hops: u32, counts: &mut Counts) -> u64 {
+        let (mut seen, mut queue) = (vec![false; self.lists[0].len()], VecDeque::from([(start, 0)]));
+        seen[start as usize] = true;
+        let mut found = 0;
+        while let Some((node, depth)) = queue.pop_front() {
+            if depth == hops {
+                continue;
+            }
+            self.touch(node, counts);
+            counts.neighborhoods += 1;
+            for neighbor in self.neighbors(node, direction) {
+                counts.edges += 1;
+                if !std::mem::replace(&mut seen[neighbor as usize], true) {
+                    found += 1;
+                    queue.push_back((neighbor, depth + 1));
+                }
+            }
+        }
+        found
+    }
+
+    /// Fewest edges between two nodes, up to 8.
+    fn distance(&self, start: &Start) -> u64 {
+        let (mut seen, mut frontier) = (BTreeSet::from([start.node]), vec![start.node]);
+        for hops in 0..8 {
+            if seen.contains(&start.target) {
+                return hops;
+            }
+            let next: Vec<u64> = frontier.iter().flat_map(|node| self.neighbors(*node, Direction::Both)).collect();
+            frontier = next.into_iter().filter(|node| seen.insert(*node)).collect();
+        }
+        8
+    }
+
+    fn counted(&mut self, operation: Operation, start: &Start) -> (u64, u64, Counts) {
+        let mut counts = Counts::default();
+        let node = start.node;
+        let all = |found: &[u64]| found.iter().fold(0_u64, |sum, node| sum.wrapping_add(mix64(*node)));
+        match operation {
+            Operation::Neighbors(direction, filter) => {
+                self.touch(node, &mut counts);
+                let found = self.neighbors(node, direction);
+                let rows = found.len() as u64;
+                counts.neighborhoods = 1;
+                (counts.edges, counts.unique_nodes) = (rows, rows);
+                counts.properties = if filter == Filter::Property { rows } else { 0 };
+                (rows, all(&found), counts)
+            }
+            Operation::FirstNeighbor(direction, _) => {
+                self.touch(node, &mut counts);
+                let found = self.neighbors(node, direction);
+                let rows = found.len().min(1) as u64;
+                counts.neighborhoods = 1;
+                (counts.edges, counts.unique_nodes) = (rows, rows);
+                (rows, all(&found[..rows as usize]), counts)
+            }
+            Operation::Hops(direction, hops) => {
+                let found = self.hop(node, direction, hops, &mut counts);
+                counts.unique_nodes = found;
+                (found, found, counts)
+            }
+            Operation::Clustering => {
+                counts.unique_nodes = self.hop(node, Direction::Both, 2, &mut counts);
+                (1, 0, counts)
+            }
+            Operation::ShortestPath => {
+                counts.path_length = self.distance(start);
+                let hops = counts.path_length.min(3) as u32;
+                counts.unique_nodes = self.hop(node, Direction::Both, hops, &mut counts);
+                (1, counts.path_length, counts)
+            }
+            operation if operation.is_of_whole_graph() => {
+                let edges: usize = self.lists[0].iter().map(Vec::len).sum();
+                let nodes = self.lists[0].len() as u64;
+                (counts.neighborhoods, counts.edges, counts.unique_nodes) = (nodes, 2 * edges as u64, nodes);
+                counts.passes = 1;
+                (1, 1, counts)
+            }
+            Operation::EmptyStatement => (1, 1, counts),
+            _ => {
+                self.touch(node, &mut counts);
+                (1, 1, counts)
+            }
+        }
+    }
+
+    fn cost(&self, operation: Operation, way: Way, counts: &Counts, all: u64) -> f64 {
+        let costs = &self.costs;
+        let of = |count: u64, cost: f64| count as f64 * cost;
+        let mut property = if self.has(Fault::SlowProperty) { 10.0 * costs.node } else { costs.property };
+        if self.faults.iter().any(|fault| matches!(fault, Fault::Cliff(size) if self.window > *size)) {
+            property += 3.0 * (costs.call + costs.node + costs.property);
+        }
+        let in_direction = match operation {
+            Operation::Neighbors(direction, _) | Operation::FirstNeighbor(direction, _) => direction == Direction::In,
+            _ => false,
+        };
+        let (edges, unique) = match operation {
+            Operation::FirstNeighbor(..) if self.has(Fault::FirstIsAll) => (all, all),
+            _ => (counts.edges, counts.unique_nodes),
+        };
+        let layered = of(counts.neighborhoods, costs.neighborhood)
+            + of(edges, costs.edge)
+            + of(unique, costs.unique_node)
+            + of(counts.properties, costs.property);
+        let mut ns = costs.call
+            + match operation {
+                Operation::EmptyStatement => 0.0,
+                Operation::EdgeById => costs.edge_by_id,
+                Operation::NodeInteger | Operation::NodeString => costs.node + property,
+                Operation::EdgeProperty => costs.edge_by_id + costs.property,
+                _ if counts.neighborhoods == 0 => costs.node,
+                _ if in_direction && self.has(Fault::SlowIn) => 3.0 * layered + 2.0 * costs.call,
+                _ => layered,
+            };
+        if self.has(Fault::NoAmortization) && matches!(operation, Operation::Hops(_, 2..)) {
+            ns += of(counts.neighborhoods.saturating_sub(1), costs.call) + of(counts.edges, costs.unique_node);
+        }
+        if way == Way::Cypher {
+            let factor = if self.has(Fault::SlowStatements) && counts.neighborhoods > 0 { 4.0 } else { 1.3 };
+            ns = costs.statement + if operation == Operation::EmptyStatement { 0.0 } else { factor * ns };
+        }
+        let miss = if self.has(Fault::SlowDisk) { 1_000.0 * costs.miss } else { costs.miss };
+        ns + of(counts.block_misses, miss)
+    }
+}
+
+impl Subject for Synthetic {
+    fn describe(&self) -> Result<Description> {
+        let (nodes, edges) = (self.lists[0].len() as u64, self.lists[0].iter().map(Vec::len).sum::<usize>() as u64);
+        let system = "synthetic".to_owned();
+        Ok(Description { system, version: "1".to_owned(), nodes, edges, bytes: 4096, ..Description::default() })
+    }
+
+    fn can(&self, operation: Operation, way: Way) -> bool {
+        match operation {
+            Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
+            Operation::EdgeById | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
+            operation if operation.is_of_whole_graph() => way == Way::Cypher,
+            _ => true,
+        }
+    }
+
+    fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {
+        let stream = Stream::new(seed, choice.name());
+        let all = self.lists[0].len() as u64;
+        self.window = if let Choice::Within(nodes) = choice { nodes } else { 0 };
+        let bound = if let Choice::Within(nodes) = choice { nodes.min(all) } else { all };
+        let node = |number: u64| match choice {
+            // The target of an edge is a node as likely as it has edges.
+            Choice::ByDegree => {
+                let list = &self.lists[0][stream.below(number, all - 1) as usize + 1];
+                list[number as usize % list.len()]
+            }
+            _ => stream.below(number, bound),
+        };
+        let start =
+            |number: u64| Start { node: node(number), edge: Some(0), target: node(number + 1), ..Start::default() };
+        Ok((0..count as u64).map(start).collect())
+    }
+
+    fn perform(&mut self, operation: Operation, way: Way, start: &Start) -> Result<Call> {
+        let (rows, mut checksum, counts) = self.counted(operation, start);
+        let all = match operation {
+            Operation::FirstNeighbor(direction, _) => self.neighbors(start.node, direction).len() as u64,
+            _ => 0,
+        };
+        let exact = self.cost(operation, way, &counts, all);
+        self.calls += 1;
+        // Two percent of noise, the same in every run.
+        let noise = 0.98 + 0.04 * (mix64(self.calls) >> 11) as f64 / (1_u64 << 53) as f64;
+        if self.differs && way == Way::Cypher && operation == Operation::Degree(Direction::In) {
+            checksum += 1;
+        }
+        Ok(Call { ns: (exact * noise).round() as u64, rows, checksum, counts })
+    }
+
+    fn cool(&mut self) -> Result<()> {
+        self.cached.clear();
+        Ok(())
+    }
+
+    fn warm(&mut self) -> Result<()> {
+        self.cached = (0..(self.lists[0].len() as u64).div_ceil(BLOCK_NODES)).collect();
+        Ok(())
+    }
+}
