@@ -20,7 +20,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("database", &["model", "storage", "sources", "cypher", "exec", "analytics"]),
     ("bolt", &[]),
     ("server", &["model", "bolt", "database"]),
-    ("cli", &["model", "database", "server"]),
+    ("client", &["model", "bolt", "database", "server"]),
+    ("cli", &["model", "client", "database", "server"]),
     ("python", &["model", "database"]),
     ("testing", &["model"]),
 ];
@@ -63,6 +64,7 @@ const CIRCLES: &[Circles] = &[
     ("database", &[("attach", "session"), ("copy", "session")], 7),
     ("bolt", &[], 0),
     ("server", &[("connection", "login"), ("connection", "serve"), ("connection", "statement"), ("pool", "serve")], 5),
+    ("client", &[("graph", "session")], 2),
     ("cli", &[("commands", "shell")], 2),
     ("python", &[("arrow", "result"), ("connection", "database"), ("convert", "entity"), ("pipe", "shared")], 4),
     ("testing", &[], 0),
