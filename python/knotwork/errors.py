@@ -158,6 +158,8 @@ _CLASSES: Dict[str, Type[Error]] = {
     "SOURCE": SourceError,
     "DEFINITION": DataError,
     "BUSY": BusyError,
+    "CONNECTION": StoreError,
+    "OUTCOME_UNKNOWN": StoreError,
     "NOT_A_STORE": StoreError,
     "VERSION": StoreError,
     "IMPORT": DataError,

@@ -1,7 +1,9 @@
-//! Answers of servers.
+//! Answers of servers, as they write and as clients read them.
 
 use crate::chunks;
 use crate::encoder::Encoder;
+use crate::message::Map;
+use crate::packstream::{self, Limits, Malformed, Value};
 use crate::version::Version;
 
 const SUCCESS: u8 = 0x70;
@@ -21,7 +23,9 @@ pub struct Failure {
     /// The status in words.
     pub description: String,
     /// Place in the text of the statement.
-    pub position: Option<Position>,
+    pub position: Option<Box<Position>>,
+    /// Further entries of the diagnostic record, for clients that know them.
+    pub details: Vec<(&'static str, String)>,
 }
 
 /// A place in a text: characters from its start from 0 on, line and column from 1 on.
@@ -43,6 +47,43 @@ impl Failure {
             Some("TransientError") => "TRANSIENT_ERROR",
             _ => "DATABASE_ERROR",
         }
+    }
+}
+
+/// One answer, as a client reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// A request was done.
+    Success(Map),
+    /// A row.
+    Record(Vec<Value>),
+    /// A request was passed over, because one before it had failed.
+    Ignored,
+    /// A request has failed.
+    Failure(Map),
+}
+
+/// Levels of an answer besides those of the lists and maps of a value: the message, the row, and the structures, lists and maps of a
+/// path with the properties of its nodes.
+const LEVELS_AROUND: usize = 8;
+
+impl Answer {
+    /// Reads a message; `None` if the bytes are a value, but no answer.
+    ///
+    /// # Errors
+    /// Fails if the bytes are no value, or one beyond the limits.
+    pub fn read(message: &[u8], limits: Limits) -> Result<Option<Answer>, Malformed> {
+        let limits = Limits { depth: limits.depth.saturating_add(LEVELS_AROUND), ..limits };
+        let Value::Structure(tag, mut fields) = packstream::decode(message, limits)? else { return Ok(None) };
+        let (field, is_one) = (fields.pop(), fields.is_empty());
+        Ok(match (tag, field) {
+            (SUCCESS, Some(Value::Map(map))) if is_one => Some(Answer::Success(map)),
+            (FAILURE, Some(Value::Map(map))) if is_one => Some(Answer::Failure(map)),
+            (RECORD, Some(Value::List(row))) if is_one => Some(Answer::Record(row)),
+            // Some servers send an empty map with it.
+            (IGNORED, _) if is_one => Some(Answer::Ignored),
+            _ => None,
+        })
     }
 }
 
@@ -87,12 +128,13 @@ pub fn failure(out: &mut Vec<u8>, version: Version, failure: &Failure) {
         encoder.entry("gql_status", failure.status);
         encoder.entry("description", &failure.description);
         encoder.string("diagnostic_record");
-        encoder.map(4 + usize::from(failure.position.is_some()));
+        encoder.map(4 + usize::from(failure.position.is_some()) + failure.details.len());
         diagnostic_record(&mut encoder);
+        failure.details.iter().for_each(|(key, text)| encoder.entry(key, text));
         encoder.entry("_classification", failure.classification());
-        if let Some(position) = failure.position {
+        if let Some(position) = &failure.position {
             encoder.string("_position");
-            place(&mut encoder, position);
+            place(&mut encoder, **position);
         }
     });
 }
@@ -115,8 +157,10 @@ pub fn place(encoder: &mut Encoder<'_>, position: Position) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, failure, ignored, record, success};
-    use crate::Version;
+    use super::{Answer, Failure, failure, ignored, record, success};
+    use crate::chunks::Chunks;
+    use crate::packstream::tests::{Random, rounds};
+    use crate::{Limits, Value, Version};
 
     #[test]
     fn the_bytes_are_those_of_the_specification() {
@@ -140,6 +184,7 @@ mod tests {
             status: "42001",
             description: "error: syntax error".into(),
             position: None,
+            details: vec![("_more", "so".into())],
         };
         assert_eq!(broken.classification(), "CLIENT_ERROR");
         for (version, key) in
@@ -149,8 +194,48 @@ mod tests {
             failure(&mut out, Version::parse(version).unwrap(), &broken);
             let key = key.trim_start_matches('\u{84}').as_bytes();
             assert!(out.windows(key.len()).any(|window| window == key), "{version}");
+            let has_more = out.windows(5).any(|window| window == b"_more");
+            assert_eq!(has_more, version >= "5.7", "{version}");
             let has_status = out.windows(5).any(|window| window == b"42001");
             assert_eq!(has_status, version >= "5.7", "{version}");
         }
+    }
+
+    #[test]
+    fn clients_read_what_servers_write() {
+        let broken = Failure {
+            code: "Neo.ClientError.Statement.SyntaxError".into(),
+            message: "no".into(),
+            status: "42001",
+            description: "error: syntax error".into(),
+            position: None,
+            details: Vec::new(),
+        };
+        let mut out = Vec::new();
+        success(&mut out, |out| out.map(0));
+        record(&mut out, 2, |out| [1, 2].into_iter().for_each(|value| out.int(value)));
+        ignored(&mut out);
+        failure(&mut out, Version::parse("5.8").unwrap(), &broken);
+        let (mut chunks, mut input, mut found) = (Chunks::default(), out.as_slice(), Vec::new());
+        while let Some(message) = chunks.feed(&mut input, 1 << 20).unwrap() {
+            found.push(Answer::read(&message, Limits::default()).unwrap().unwrap());
+        }
+        let record = Answer::Record(vec![Value::Int(1), Value::Int(2)]);
+        assert_eq!(found[..3], [Answer::Success(vec![]), record, Answer::Ignored]);
+        let Answer::Failure(map) = &found[3] else { panic!("{found:?}") };
+        assert_eq!(crate::message::text(map, "neo4j_code"), Some(broken.code.as_str()));
+    }
+
+    #[test]
+    fn fuzz_answers_of_any_bytes_are_read_or_refused() {
+        let mut random = Random::of_environment(7);
+        for _ in 0..rounds(3_000) {
+            let mut bytes = vec![0xB1, [0x70, 0x71, 0x7E, 0x7F][random.below(4) as usize]];
+            bytes.extend((0..random.below(40)).map(|_| random.below(256) as u8));
+            // Nothing panics, whatever comes.
+            let _ = Answer::read(&bytes, Limits { depth: 4, memory: 1 << 16 });
+        }
+        assert_eq!(Answer::read(&[0x01], Limits::default()), Ok(None));
+        assert_eq!(Answer::read(&[0xB1, 0x71, 0xA0], Limits::default()), Ok(None));
     }
 }

@@ -11,8 +11,24 @@ pub const PREAMBLE: [u8; 4] = [0x60, 0x60, 0xB0, 0x17];
 const MANIFEST: [u8; 4] = [0, 0, 1, 0xFF];
 /// Bytes of the preamble and the four proposals.
 const OPENING_BYTES: usize = 20;
+/// The newest minor version of 5 that is proposed.
+const OWN_MINOR: u8 = 8;
 /// A number of variable length has no more bytes than that.
 const NUMBER_BYTES_MAX: usize = 10;
+
+/// The first bytes of our own client: it speaks version 5, up to that minor version, in which values have one form.
+pub fn opening() -> [u8; OPENING_BYTES] {
+    let mut bytes = [0; OPENING_BYTES];
+    bytes[..4].copy_from_slice(&PREAMBLE);
+    bytes[4..8].copy_from_slice(&[0, OWN_MINOR, OWN_MINOR, 5]);
+    bytes
+}
+
+/// The version of the answer to [`opening`]; `None` if the server speaks none that was proposed.
+pub fn agreed(answer: [u8; 4]) -> Option<Version> {
+    let [_, _, minor, major] = answer;
+    Version::ALL.iter().copied().find(|version| (version.major, version.minor) == (major, minor) && major == 5)
+}
 
 /// Result of the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,6 +199,21 @@ mod tests {
                 assert_eq!(input, [0xAA]);
             }
         }
+    }
+
+    #[test]
+    fn servers_take_what_our_own_client_proposes() {
+        for version in Version::ALL.iter().copied() {
+            let outcome = Handshake::new(version).feed(&mut super::opening().as_slice());
+            match outcome {
+                Outcome::Agreed(agreed, answer) => {
+                    assert_eq!(super::agreed(answer.try_into().unwrap()), Some(agreed), "{version}");
+                }
+                other => assert_eq!((other, version.major), (Outcome::Refused(vec![0; 4]), 4)),
+            }
+        }
+        assert_eq!(super::agreed([0; 4]), None);
+        assert_eq!(super::agreed(*b"HTTP"), None);
     }
 
     #[test]

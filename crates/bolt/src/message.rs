@@ -12,18 +12,18 @@ pub type Map = Vec<(String, Value)>;
 /// in the innermost list, which is a structure on the wire and a plain value otherwise.
 const LEVELS_AROUND: usize = 3;
 
-const HELLO: u8 = 0x01;
-const GOODBYE: u8 = 0x02;
-const RESET: u8 = 0x0F;
-const RUN: u8 = 0x10;
-const BEGIN: u8 = 0x11;
-const COMMIT: u8 = 0x12;
-const ROLLBACK: u8 = 0x13;
-const DISCARD: u8 = 0x2F;
-const PULL: u8 = 0x3F;
+pub(crate) const HELLO: u8 = 0x01;
+pub(crate) const GOODBYE: u8 = 0x02;
+pub(crate) const RESET: u8 = 0x0F;
+pub(crate) const RUN: u8 = 0x10;
+pub(crate) const BEGIN: u8 = 0x11;
+pub(crate) const COMMIT: u8 = 0x12;
+pub(crate) const ROLLBACK: u8 = 0x13;
+pub(crate) const DISCARD: u8 = 0x2F;
+pub(crate) const PULL: u8 = 0x3F;
 const TELEMETRY: u8 = 0x54;
 const ROUTE: u8 = 0x66;
-const LOGON: u8 = 0x6A;
+pub(crate) const LOGON: u8 = 0x6A;
 const LOGOFF: u8 = 0x6B;
 
 /// One request.

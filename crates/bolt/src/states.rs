@@ -132,6 +132,13 @@ impl Machine {
         };
     }
 
+    /// The transaction that was open before `RESET` goes on.
+    pub fn resume(&mut self) {
+        if self.state == State::Ready {
+            self.state = State::Transaction;
+        }
+    }
+
     /// A statement has columns: its stream is open, by that number.
     pub fn open(&mut self) -> i64 {
         let number = self.next;

@@ -7,10 +7,10 @@ use crate::encoder::Encoder;
 use crate::packstream::Value;
 use crate::version::Version;
 
-const NODE: u8 = 0x4E;
-const RELATIONSHIP: u8 = 0x52;
-const UNBOUND_RELATIONSHIP: u8 = 0x72;
-const PATH: u8 = 0x50;
+pub(crate) const NODE: u8 = 0x4E;
+pub(crate) const RELATIONSHIP: u8 = 0x52;
+pub(crate) const UNBOUND_RELATIONSHIP: u8 = 0x72;
+pub(crate) const PATH: u8 = 0x50;
 const DATE: u8 = 0x44;
 const TIME: u8 = 0x54;
 const LOCAL_TIME: u8 = 0x74;

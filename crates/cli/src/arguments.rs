@@ -9,7 +9,8 @@ use database::{Durability, IsolationLevel, Priority};
 
 /// Knotwork: an embedded property-graph database.
 ///
-/// `knot STORE` opens the shell on a store, a directory that is made if it is missing and its name ends in .knot.
+/// `knot STORE` opens the shell on a store, a directory that is made if it is missing and its name ends in .knot. Several processes may
+/// write one. `knot bolt://USER@HOST:PORT` opens it on a server; KNOT_PASSWORD has the password.
 #[derive(Parser)]
 #[command(name = "knot", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -52,7 +53,7 @@ pub(crate) fn command_like(name: &str) -> Option<String> {
 /// `knot STORE`.
 #[derive(Args)]
 pub(crate) struct ShellArguments {
-    /// The store's directory
+    /// The store's directory, or the address of a server
     pub(crate) store: Option<PathBuf>,
     /// Run this query instead of a shell
     #[arg(short = 'c', long = "query", value_name = "QUERY")]
@@ -195,7 +196,7 @@ pub(crate) enum Format {
 /// `knot query`.
 #[derive(Args)]
 pub(crate) struct QueryArguments {
-    /// The store's directory
+    /// The store's directory, or the address of a server
     pub(crate) store: PathBuf,
     /// One or more statements, separated by `;` [default: standard input]
     pub(crate) query: Option<String>,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use client::address::PASSWORD_VARIABLE;
+use client::{Address, Graph};
 use database::{Access, Config, Database, Error, ErrorCode, Interrupt};
 
 use crate::arguments::{self, Arguments, Command, OpeningArguments};
@@ -44,15 +46,17 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
             let Some(store) = &shell.store else {
                 return Err(Failure::Usage("expected a store or a command".into()));
             };
-            check_new_store(store)?;
-            let database = open_as(store, &shell.opening, Access::ReadWrite)?;
+            if !is_address(store) {
+                check_new_store(store)?;
+            }
+            let graph = reach(store, &shell.opening, Access::ReadWrite)?;
             let parameters = values::parameters(&shell.parameters)?;
             let Some(text) = &shell.query else {
-                return shell::run(&database, parameters, shell.format, shell.null);
+                return shell::run(&graph, parameters, shell.format, shell.null);
             };
             let format = shell.format.unwrap_or_else(format::default_format);
             let manner = query::Manner { format, null: shell.null, stats: query::Stats::Show };
-            let mut session = database.session();
+            let mut session = graph.session();
             query::run_text(&mut session, query::Script::whole(text), &parameters, &manner)?;
             query::ended(&session)
         }
@@ -95,7 +99,44 @@ fn tell_torn(database: &Database) {
 
 /// Opens a store as the command line says; `access` is what it leaves open.
 fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Database> {
-    let config = Config {
+    let config = configuration(opening, access)?;
+    let database = open_with(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
+    tell_torn(&database);
+    source::attach(&database, &opening.attach)?;
+    Ok(database)
+}
+
+/// True if the graph is on a server.
+fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(Address::is_one)
+}
+
+/// The graph of a store or a server, as the command line says, to run statements. A store that another process has open is written
+/// through that.
+fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Graph> {
+    let config = configuration(opening, access)?;
+    let interrupt = Interrupt::new();
+    let _cancelling = signals::cancel_with(interrupt.clone());
+    let graph = match path.to_str().filter(|text| Address::is_one(text)) {
+        Some(_) if opening.read_only => {
+            let message = "-r opens a store to read, and a server has its own open".to_owned();
+            return Err(Failure::Usage(message));
+        }
+        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config)?,
+        None => Graph::open(path, config, &interrupt).map_err(|failure| with_a_way_to_read(path, failure))?,
+    };
+    if let Some(database) = graph.database() {
+        tell_torn(&database);
+    }
+    if !opening.attach.is_empty() {
+        source::attach(&graph.database_to("--attach")?, &opening.attach)?;
+    }
+    Ok(graph)
+}
+
+/// The configuration that the command line says.
+fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> {
+    Ok(Config {
         access: if opening.read_only { Access::ReadOnly } else { access },
         durability: opening.durability,
         isolation: opening.isolation,
@@ -105,11 +146,7 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
         priority: opening.priority,
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
-    };
-    let database = open_with(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
-    tell_torn(&database);
-    source::attach(&database, &opening.attach)?;
-    Ok(database)
+    })
 }
 
 /// Opens a store, which may have much to repeat; Ctrl-C ends that.

@@ -10,7 +10,8 @@ mod completion;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
-use database::{Database, Error, ErrorCode, Parameters, Session, Value};
+use client::{Graph, Session};
+use database::{Error, ErrorCode, Parameters, Value};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -18,7 +19,7 @@ use rustyline::{Config, Editor};
 
 use crate::arguments::Format;
 use crate::commands::backup;
-use crate::commands::query::{Manner, Script, Stats, ended, run_text};
+use crate::commands::query::{Manner, Script, Stats, ended, run_text, settle};
 use crate::failure::{self, Failure, Outcome, not_utf8};
 use crate::{format, values};
 
@@ -43,22 +44,17 @@ Ctrl-C cancels what runs. EXPLAIN and PROFILE before a query show its plan.";
 const HISTORY_LINES: usize = 10_000;
 
 /// Runs the shell until the input ends. Without a terminal, runs the statements of standard input.
-pub(crate) fn run(
-    database: &Database,
-    parameters: Parameters,
-    chosen: Option<Format>,
-    null: Option<String>,
-) -> Outcome<()> {
+pub(crate) fn run(graph: &Graph, parameters: Parameters, chosen: Option<Format>, null: Option<String>) -> Outcome<()> {
     let format = chosen.unwrap_or_else(format::default_format);
     let manner = Manner { format, null, stats: Stats::Show };
-    let mut shell = Shell { database, session: database.session(), parameters, manner };
+    let mut shell = Shell { graph, session: graph.session(), parameters, manner };
     if !std::io::stdin().is_terminal() {
         return shell.run_script();
     }
-    let info = database.info()?;
+    let info = shell.session.info()?;
     println!("Knotwork {} on {}", env!("CARGO_PKG_VERSION"), info.path.display());
     println!("{} nodes, {} edges. :help for help.", info.nodes, info.edges);
-    let mut editor = editor(&shell)?;
+    let mut editor = editor(&mut shell)?;
     let history = history_path();
     if let Some(path) = &history {
         // The first run has no history yet.
@@ -66,7 +62,7 @@ pub(crate) fn run(
     }
     loop {
         if let Some(helper) = editor.helper_mut() {
-            helper.refresh(database);
+            helper.refresh(&mut shell.session);
         }
         let prompt = if shell.session.in_transaction() { "knot*> " } else { "knot> " };
         match editor.readline(prompt) {
@@ -95,11 +91,11 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn editor(shell: &Shell<'_>) -> Outcome<Editor<ShellHelper, FileHistory>> {
+fn editor(shell: &mut Shell<'_>) -> Outcome<Editor<ShellHelper, FileHistory>> {
     let config = Config::builder().auto_add_history(false).completion_type(rustyline::CompletionType::List).build();
     let mut editor = Editor::with_config(config).map_err(std::io::Error::other)?;
     editor.set_max_history_size(HISTORY_LINES).map_err(std::io::Error::other)?;
-    editor.set_helper(Some(ShellHelper::new(shell.database)));
+    editor.set_helper(Some(ShellHelper::new(&mut shell.session)));
     Ok(editor)
 }
 
@@ -110,8 +106,8 @@ fn history_path() -> Option<PathBuf> {
     Some(state.join("knotwork").join("history"))
 }
 
-struct Shell<'d> {
-    database: &'d Database,
+struct Shell<'g> {
+    graph: &'g Graph,
     session: Session,
     parameters: Parameters,
     manner: Manner,
@@ -185,11 +181,14 @@ impl Shell<'_> {
         match verb.trim_end_matches(';') {
             "quit" | "exit" | "q" => return Ok(false),
             "help" | "h" | "?" => println!("{HELP}"),
-            "schema" => print!("{}", crate::commands::schema_text(&self.database.info()?)),
-            "info" => print!("{}", crate::commands::info_text(&self.database.info()?)),
+            "schema" => print!("{}", crate::commands::schema_text(&self.session.info()?)),
+            "info" => print!("{}", crate::commands::info_text(&self.graph.database_to(":info")?.info()?)),
             "params" => self.print_parameters(),
             "param" => self.set_parameter(rest)?,
-            "begin" => self.session.begin()?,
+            "begin" => {
+                settle(&mut self.session)?;
+                self.session.begin()?;
+            }
             "commit" => self.session.commit()?,
             "rollback" => self.session.rollback()?,
             "backup" => self.back_up(rest)?,
@@ -209,7 +208,8 @@ impl Shell<'_> {
     }
 
     fn refresh(&self) -> database::Result<()> {
-        let has_new = backup::watched(|interrupt| self.database.refresh(interrupt))?;
+        let database = self.graph.database_to(":refresh")?;
+        let has_new = backup::watched(|interrupt| database.refresh(interrupt))?;
         println!("{}", if has_new { "moved on to the newest commit" } else { "nothing new was committed" });
         Ok(())
     }
@@ -220,7 +220,8 @@ impl Shell<'_> {
                 .with_remedy("write :backup DIRECTORY"));
         }
         let path = std::path::Path::new(destination);
-        let summary = backup::watched(|interrupt| self.database.backup(path, None, interrupt))?;
+        let database = self.graph.database_to(":backup")?;
+        let summary = backup::watched(|interrupt| database.backup(path, None, interrupt))?;
         backup::report("backed up to", path, &summary);
         Ok(())
     }

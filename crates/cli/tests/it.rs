@@ -5,6 +5,8 @@
 //! - `conventions`: what goes where, with which exit code.
 //! - `verbs`: each verb does what it says.
 //! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
+//! - `together`: several processes write one store.
+//! - `distant`: the shell on a server.
 //! - `care`: backups and restores.
 //! - `sources`: what goes wrong with databases that are attached.
 //! - `questions`: questions to an attached database have the answers of SQL.
@@ -16,6 +18,8 @@ mod care;
 mod command;
 #[path = "it/conventions.rs"]
 mod conventions;
+#[path = "it/distant.rs"]
+mod distant;
 #[path = "it/kills.rs"]
 mod kills;
 #[path = "it/mishaps.rs"]
@@ -26,5 +30,7 @@ mod questions;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 #[path = "it/sources.rs"]
 mod sources;
+#[path = "it/together.rs"]
+mod together;
 #[path = "it/verbs.rs"]
 mod verbs;

@@ -236,6 +236,11 @@ impl Database {
         &self.shared.spill
     }
 
+    /// The directory of the store.
+    pub fn path(&self) -> &Path {
+        self.shared.store.path()
+    }
+
     /// Configuration it was opened with.
     pub fn config(&self) -> &Config {
         &self.shared.config
@@ -341,8 +346,10 @@ impl Database {
         let failed = |cause: std::io::Error| model::error!(Io, "{}: {cause}", path.display());
         let mut files = Vec::new();
         for name in disk.list(path).map_err(failed)? {
-            // A file may be removed between the listing and here, after a merge.
-            if let Ok(length) = disk.length(&path.join(&name)) {
+            // A file may be removed between the listing and here, after a merge. The socket is no file.
+            if name != storage::format::SOCKET_NAME
+                && let Ok(length) = disk.length(&path.join(&name))
+            {
                 files.push((name, length));
             }
         }

@@ -69,6 +69,9 @@ pub use storage::{Durability, StoreStats, TornLog};
 /// The parameters of a query, by name without `$`.
 pub type Parameters = model::Map<std::sync::Arc<str>, Value>;
 
+/// The name of the socket, in the directory of a store, by which other processes reach the one that writes it.
+pub use storage::format::SOCKET_NAME;
+
 /// Something wrong that [`check`] found.
 pub use storage::check::Problem;
 
@@ -124,6 +127,33 @@ pub fn split_statements(text: &str) -> Vec<&str> {
 /// True if a string ends within a statement, so that more lines should follow.
 pub fn is_unfinished(text: &str) -> bool {
     cypher::script::is_unfinished(text)
+}
+
+/// A statement that begins or ends a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionVerb {
+    /// `BEGIN`.
+    Begin,
+    /// `COMMIT`.
+    Commit,
+    /// `ROLLBACK`.
+    Rollback,
+}
+
+/// The longest text that is looked at as a statement of a transaction.
+const VERB_BYTES_MAX: usize = 256;
+
+/// Effect of a text on a transaction, if it is a statement of one, as [`Session::run`] takes it.
+pub fn transaction_verb(text: &str) -> Option<TransactionVerb> {
+    if text.len() > VERB_BYTES_MAX {
+        return None;
+    }
+    match cypher::parser::parse(text).ok()?.kind {
+        cypher::ast::StatementKind::Begin => Some(TransactionVerb::Begin),
+        cypher::ast::StatementKind::Commit => Some(TransactionVerb::Commit),
+        cypher::ast::StatementKind::Rollback => Some(TransactionVerb::Rollback),
+        _ => None,
+    }
 }
 
 /// The first whole number in a text of JSON that 64 bits cannot hold, which a parser of JSON would round.

@@ -33,6 +33,8 @@ pub struct PlanReport {
     /// The operators.
     pub lines: Vec<PlanLine>,
     text: String,
+    /// The report as JSON, where another process has made it, and there are no lines.
+    told: Option<String>,
 }
 
 /// The columns of a profile: their heads and their cells.
@@ -61,7 +63,7 @@ impl PlanReport {
     pub(crate) fn explain(plan: &Plan, view: &dyn ReadView) -> PlanReport {
         let lines = lines(plan, statements::of(plan, view), &|_| None);
         let text = with_statements(explain::text(plan), &lines);
-        PlanReport { lines, text }
+        PlanReport { lines, text, told: None }
     }
 
     /// The report of `PROFILE`.
@@ -72,7 +74,12 @@ impl PlanReport {
         let heads: Vec<&str> = columns().map(|(head, _)| *head).collect();
         let cells = |id| columns().map(|(_, cell)| cell(&actual(id))).collect();
         let lines = lines(plan, Vec::new(), &|id| Some(actual(id)));
-        PlanReport { lines, text: explain::text_with(plan, &heads, &cells) }
+        PlanReport { lines, text: explain::text_with(plan, &heads, &cells), told: None }
+    }
+
+    /// A report that another process has made, as a table and as JSON.
+    pub fn told(text: String, json: String) -> PlanReport {
+        PlanReport { lines: Vec::new(), text, told: Some(json) }
     }
 
     /// The report as a table.
@@ -83,6 +90,9 @@ impl PlanReport {
     /// The report as JSON: `{"plan": {operator, details, estimatedRows, …, children: […]}}`. Keys keep their meaning from
     /// version to version; new ones may be added.
     pub fn json(&self) -> String {
+        if let Some(told) = &self.told {
+            return told.clone();
+        }
         let mut rest = self.lines.as_slice();
         let plan = tree(&mut rest).unwrap_or(Json::Null);
         json!({ "plan": plan }).to_string()
@@ -186,6 +196,6 @@ mod tests {
         let expected = format!(
             r#"{{"plan":{{"operator":"Join","details":"","estimatedRows":1.5,"children":[{{"operator":"Scan","details":"","estimatedRows":1.5,"children":[{leaf}]}},{leaf}]}}}}"#
         );
-        assert_eq!(PlanReport { lines, text: String::new() }.json(), expected);
+        assert_eq!(PlanReport { lines, text: String::new(), told: None }.json(), expected);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bolt::message::{Portion, Scope, is_urgent};
 use bolt::structures::Moments;
-use bolt::{Failure, Limits, Machine, Request, State, Step, Version, answer};
+use bolt::{Failure, Limits, Machine, Request, State, Step, Version, answer, own};
 use database::{Client, Session};
 use model::limits::VALUE_DEPTH_MAX;
 
@@ -16,6 +16,7 @@ use crate::limits::{
     HALF_MESSAGE_TIME, LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX,
     VALUES_PER_MESSAGE,
 };
+use crate::own::Own;
 use crate::rows::{Stream, Wanted};
 use crate::serve::Server;
 use crate::settings::DATABASE;
@@ -46,6 +47,8 @@ pub(crate) struct Link {
     pub(crate) answering: Option<i64>,
     /// A failure that the client gets at its next request.
     pub(crate) deferred: Option<Failure>,
+    /// Settings that our own client has sent; `None` for others.
+    pub(crate) own: Option<Own>,
 }
 
 /// A transaction that the client has begun.
@@ -97,6 +100,8 @@ impl Link {
         self.out.drain(..sent.taken);
         self.stalled_ns = match (self.has_unsent(), sent.has_moved) {
             (false, _) => None,
+            // Within this machine a client that is gone is noticed; one that looks at rows for long may.
+            _ if self.wire.peer().is_none() => None,
             (true, false) => self.stalled_ns.or(Some(now)),
             (true, true) => Some(now),
         };
@@ -170,7 +175,10 @@ impl Link {
     }
 
     /// Answers with a failure: all is ignored until the client has taken note of it.
-    pub(crate) fn fail(&mut self, failure: Failure) {
+    pub(crate) fn fail(&mut self, mut failure: Failure) {
+        if self.own.is_none() {
+            failure.details.clear();
+        }
         answer::failure(&mut self.out, self.form.version, &failure);
         self.streams.clear();
         self.answering = None;
@@ -211,6 +219,7 @@ impl Connection {
             streams: BTreeMap::new(),
             answering: None,
             deferred: None,
+            own: None,
         };
         Connection {
             link,
@@ -249,13 +258,20 @@ impl Connection {
         }
         self.link.wire.allow(self.link.server.settings.message_bytes_max);
         if self.session.is_none() {
-            let session = self.link.server.database.session();
+            let mut session = self.link.server.database.session();
+            if let Some(own) = self.link.own {
+                own.set(&mut session, self.link.wire.peer().is_some());
+            }
             self.link.wire.stop_by(session.interrupt());
             self.session = Some(session);
         }
         let client = Client {
             user: user.to_owned(),
-            address: self.link.wire.peer().to_string(),
+            address: self
+                .link
+                .wire
+                .peer()
+                .map_or_else(|| "the socket of the store".to_owned(), |peer| peer.to_string()),
             connection: format!("bolt-{}", self.number),
             protocol: "bolt".to_owned(),
         };
@@ -451,9 +467,9 @@ impl Connection {
         self.link.flush();
     }
 
-    /// Fails, and undoes the transaction: what has failed within it cannot be committed.
+    /// Fails, and undoes the transaction: what has failed within it cannot be committed, unless its client is our own.
     pub(crate) fn fail(&mut self, failure: Failure) {
-        self.roll_back();
+        self.leave_transaction();
         self.link.fail(failure);
     }
 
@@ -470,10 +486,13 @@ impl Connection {
             Request::Hello(_) | Request::Logon(_) | Request::Logoff => login::act(self, request),
             Request::Telemetry(_) => self.link.succeed(&request),
             Request::Reset => {
-                self.roll_back();
                 self.link.streams.clear();
                 self.link.answering = None;
                 self.link.deferred = None;
+                if self.link.own.is_some() {
+                    return self.reset_own();
+                }
+                self.roll_back();
                 self.link.succeed(&request);
             }
             Request::Pull(portion) => self.link.ask(*portion, false),
@@ -488,6 +507,31 @@ impl Connection {
                 self.link.succeed(&request);
             }
             Request::Goodbye => self.is_over = true,
+        }
+    }
+
+    /// A request has failed: the transaction is undone, unless its client is our own, and it is open still.
+    pub(crate) fn leave_transaction(&mut self) {
+        let is_open = self.session.as_ref().is_some_and(Session::in_transaction);
+        if self.link.own.is_none() || !is_open {
+            self.roll_back();
+        }
+    }
+
+    /// `RESET` of one of our own clients: a transaction that is open stays so.
+    fn reset_own(&mut self) {
+        let is_open = self.session.as_ref().is_some_and(Session::in_transaction) && self.transaction.is_some();
+        if !is_open {
+            self.roll_back();
+        }
+        answer::success(&mut self.link.out, |out| {
+            out.map(1);
+            out.string(own::IN_TRANSACTION);
+            out.bool(is_open);
+        });
+        self.link.machine.succeed(&Request::Reset);
+        if is_open {
+            self.link.machine.resume();
         }
     }
 

@@ -12,9 +12,11 @@ use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PathValue, Resul
 
 /// Form of the values of one connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
-    pub(crate) version: Version,
-    pub(crate) moments: Moments,
+pub struct Form {
+    /// The version that is spoken.
+    pub version: Version,
+    /// Form of moments.
+    pub moments: Moments,
 }
 
 /// The parameters of a statement, and the memory that they take, which is at most `memory`.
@@ -110,21 +112,7 @@ impl Taking {
     }
 
     fn structure(&mut self, structure: Structure) -> Result<Value> {
-        let value = match structure {
-            Structure::Date(days) => Some(Date(days)).filter(|date| date.is_valid()).map(Value::Date),
-            Structure::LocalTime(nanos) => Some(LocalTime(nanos)).filter(|time| time.is_valid()).map(Value::LocalTime),
-            Structure::Time(nanos, offset) => {
-                let time = i32::try_from(offset).ok().map(|offset| Time { local: LocalTime(nanos), offset });
-                time.filter(|time| time.is_valid()).map(Value::Time)
-            }
-            Structure::LocalDateTime(seconds, nanos) => local(seconds, nanos).map(Value::LocalDateTime),
-            Structure::DateTime(seconds, nanos, zone) => return moment(seconds, nanos, &zone, self.form.moments),
-            Structure::Duration(months, days, seconds, nanos) => {
-                let carry = nanos.div_euclid(NANOS_OF_SECOND);
-                let nanosecond = nanos.rem_euclid(NANOS_OF_SECOND) as u32;
-                let seconds = seconds.checked_add(carry);
-                seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
-            }
+        match structure {
             Structure::Vector(numbers) => {
                 self.charge(SHARED_BYTES)?;
                 self.charge(numbers.len() * size_of::<Value>())?;
@@ -132,15 +120,38 @@ impl Taking {
                 for number in numbers.iter() {
                     taken.push(self.value(number)?);
                 }
-                return Ok(Value::list(taken));
+                Ok(Value::list(taken))
             }
-            Structure::Point(..) => {
-                return Err(error!(Type, "a point cannot be passed: Knotwork has no values of that type")
-                    .with_remedy("pass its coordinates as a list or a map"));
-            }
-        };
-        value.ok_or_else(out_of_range)
+            Structure::Point(..) => Err(error!(Type, "a point cannot be passed: Knotwork has no values of that type")
+                .with_remedy("pass its coordinates as a list or a map")),
+            time => of_time(&time, self.form.moments),
+        }
     }
+}
+
+/// The value of time that a structure stands for.
+///
+/// # Errors
+/// Fails if it lies outside the range of its type, or stands for something else.
+pub fn of_time(structure: &Structure, moments: Moments) -> Result<Value> {
+    let value = match *structure {
+        Structure::Date(days) => Some(Date(days)).filter(|date| date.is_valid()).map(Value::Date),
+        Structure::LocalTime(nanos) => Some(LocalTime(nanos)).filter(|time| time.is_valid()).map(Value::LocalTime),
+        Structure::Time(nanos, offset) => {
+            let time = i32::try_from(offset).ok().map(|offset| Time { local: LocalTime(nanos), offset });
+            time.filter(|time| time.is_valid()).map(Value::Time)
+        }
+        Structure::LocalDateTime(seconds, nanos) => local(seconds, nanos).map(Value::LocalDateTime),
+        Structure::DateTime(seconds, nanos, ref zone) => return moment(seconds, nanos, zone, moments),
+        Structure::Duration(months, days, seconds, nanos) => {
+            let carry = nanos.div_euclid(NANOS_OF_SECOND);
+            let nanosecond = nanos.rem_euclid(NANOS_OF_SECOND) as u32;
+            let seconds = seconds.checked_add(carry);
+            seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
+        }
+        Structure::Vector(_) | Structure::Point(..) => None,
+    };
+    value.ok_or_else(out_of_range)
 }
 
 fn out_of_range() -> model::Error {
@@ -191,7 +202,8 @@ pub(crate) fn cell(out: &mut Encoder<'_>, column: &Column, row: usize, entities:
     }
 }
 
-fn value_out(out: &mut Encoder<'_>, value: &Value, entities: &Entities, form: Form) {
+/// Writes a value.
+pub fn value_out(out: &mut Encoder<'_>, value: &Value, entities: &Entities, form: Form) {
     match value {
         Value::Null => out.null(),
         Value::Bool(value) => out.bool(*value),

@@ -2,6 +2,7 @@
 
 use bolt::Failure;
 use bolt::answer::Position;
+use bolt::own;
 use model::error::{Error, ErrorCode, ErrorPhase};
 
 /// A failure of the protocol, not of a statement.
@@ -12,7 +13,7 @@ pub(crate) fn of_protocol(message: impl Into<String>) -> Failure {
 /// A failure that no error of the database stands behind.
 pub(crate) fn plain(code: &str, status: &'static str, description: &str, message: impl Into<String>) -> Failure {
     let description = format!("error: {description}");
-    Failure { code: code.to_owned(), message: message.into(), status, description, position: None }
+    Failure { code: code.to_owned(), message: message.into(), status, description, position: None, details: Vec::new() }
 }
 
 /// The messages of all clients leave no room for more.
@@ -33,7 +34,26 @@ pub(crate) fn too_many_connections(max: usize) -> Failure {
 /// The server takes nothing new on.
 pub(crate) fn ending() -> Failure {
     let description = "connection exception - database unavailable";
-    plain("Neo.TransientError.General.DatabaseUnavailable", "08N09", description, "the server is about to end")
+    let message = "the server is about to end";
+    let mut failure = plain("Neo.TransientError.General.DatabaseUnavailable", "08N09", description, message);
+    failure.details = details(&Error::new(ErrorCode::Connection, message));
+    failure.details.push((own::NOT_RUN, String::new()));
+    failure
+}
+
+/// A statement was stopped because the server ends.
+pub(crate) fn cut() -> Failure {
+    let mut failure = ending();
+    let message = "the server has ended, and the statement was stopped and undone";
+    failure.details = details(&Error::new(ErrorCode::Connection, message));
+    failure
+}
+
+/// A statement that reaches files and other databases, from another process than the one that has the store.
+pub(crate) fn not_from_another_process() -> Failure {
+    let message = "COPY, ATTACH, DETACH and PRELOAD work in the process that has the store open";
+    let error = Error::new(ErrorCode::Unsupported, message);
+    of_error(&error.with_remedy("run it there, or once that process has ended"), "")
 }
 
 /// The database that was asked for is none of ours.
@@ -83,8 +103,24 @@ pub(crate) fn of_error(error: &Error, text: &str) -> Failure {
         message: model::secrets::masked(&format!("{error}{}", error.remedy_line())),
         status,
         description: format!("error: {description}"),
-        position: error.span().map(|span| position(text, span.start as usize)),
+        position: error.span().map(|span| Box::new(position(text, span.start as usize))),
+        details: details(error),
     }
+}
+
+/// The error as our own client gets it: drivers take what their version knows, and pass over the rest.
+fn details(error: &Error) -> Vec<(&'static str, String)> {
+    let mut details = vec![
+        (own::CODE, error.code().name().to_owned()),
+        (own::MESSAGE, model::secrets::masked(error.message())),
+        (own::REMEDY, error.remedy().to_owned()),
+    ];
+    details.extend(error.span().map(|span| (own::SPAN, format!("{} {}", span.start, span.end))));
+    details.extend(error.detail().map(|detail| (own::DETAIL, detail.name().to_owned())));
+    if error.phase() == ErrorPhase::Compile {
+        details.push((own::PHASE, error.phase().name().to_owned()));
+    }
+    details
 }
 
 /// The code of an error: that of the registry, but for a type that is wrong in the text itself.
@@ -121,15 +157,18 @@ fn status(error: &Error) -> (&'static str, &'static str) {
             ("25N14", "invalid transaction state - transaction termination client error")
         }
         ErrorCode::Limit => ("51N37", "system configuration or operation exception - memory limit exceeded"),
-        ErrorCode::Busy | ErrorCode::Source | ErrorCode::NotAStore | ErrorCode::Version => {
+        ErrorCode::Busy | ErrorCode::Connection | ErrorCode::Source | ErrorCode::NotAStore | ErrorCode::Version => {
             ("08N09", "connection exception - database unavailable")
         }
         ErrorCode::Import | ErrorCode::File | ErrorCode::Definition => {
             ("22N43", "data exception - could not load external resource")
         }
-        ErrorCode::Io | ErrorCode::DiskFull | ErrorCode::Corrupt | ErrorCode::Closed | ErrorCode::Internal => {
-            ("50N42", "general processing exception - unexpected error")
-        }
+        ErrorCode::Io
+        | ErrorCode::DiskFull
+        | ErrorCode::Corrupt
+        | ErrorCode::Closed
+        | ErrorCode::OutcomeUnknown
+        | ErrorCode::Internal => ("50N42", "general processing exception - unexpected error"),
     }
 }
 

@@ -1,21 +1,24 @@
-//! `knot serve`: a store for the drivers of Neo4j, over Bolt.
+//! A store for the drivers of Neo4j, over Bolt (`knot serve`), and for other processes of its user, over a socket in its directory.
 //!
 //! Modules in reading order:
 //! - [`settings`]: settings of a server.
 //! - [`serve`](mod@serve): the front: connections that come, those that wait, and those at work whose clients may speak.
+//! - [`share`](mod@share): the socket in the directory of a store.
 //! - `limits`: every fixed limit.
 //! - `pool`: the threads that statements run on.
 //! - `tls`: the certificate, and how it is renewed.
 //! - `arrivals`: room for what arrives, shared by all.
+//! - `socket`: connections over TCP and within the machine.
 //! - `outlet`: the sending half of a socket, and its TLS.
 //! - `wire`: one socket and what has arrived on it.
 //! - `connection`: requests of a client, one request after the other.
 //! - `login`: logins.
+//! - `own`: sessions of our own clients.
 //! - `private_file`: files that hold secrets.
 //! - `credentials`: users and passwords, and how often they may be guessed.
 //! - `statement`: one statement, whose rows go to the client as it asks for them.
 //! - `rows`: rows that wait for their client, in memory and on the disk.
-//! - `convert`: values in and out.
+//! - [`convert`]: values in and out.
 //! - `summary`: the end of a statement.
 //! - `failure`: errors as drivers know them.
 //! - `bookmarks`: names of moments that transactions come after.
@@ -26,17 +29,20 @@
 mod arrivals;
 mod bookmarks;
 mod connection;
-mod convert;
+pub mod convert;
 pub mod credentials;
 mod failure;
 mod limits;
 mod login;
 mod outlet;
+mod own;
 mod pool;
 mod private_file;
 mod rows;
 pub mod serve;
 pub mod settings;
+pub mod share;
+mod socket;
 mod statement;
 mod summary;
 pub mod tls;
@@ -45,4 +51,5 @@ mod wire;
 pub use bolt::Version;
 pub use serve::serve;
 pub use settings::{Admission, Settings};
+pub use share::{Sharing, share};
 pub use tls::Tls;

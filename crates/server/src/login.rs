@@ -9,6 +9,7 @@ use bolt::{Failure, Request, Value, Version, answer};
 use crate::connection::Connection;
 use crate::credentials::Verdict;
 use crate::failure;
+use crate::own::Own;
 use crate::settings::agent;
 
 /// Does one of these requests.
@@ -30,6 +31,7 @@ fn hello(connection: &mut Connection, fields: &Map, request: &Request) {
     {
         return connection.refuse(failure);
     }
+    connection.link.own = Own::of_hello(fields);
     let patches = match get(fields, "patch_bolt") {
         Some(Value::List(patches)) => patches.as_slice(),
         _ => &[],
@@ -77,7 +79,8 @@ fn hints(out: &mut bolt::Encoder<'_>, version: Version, keep_alive: Duration) {
 fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
     let server = connection.link.server.clone();
     let mut name = "";
-    if let Some(credentials) = &server.credentials {
+    // The socket of a store lets in only whom its rights do.
+    if let (Some(credentials), Some(peer)) = (&server.credentials, connection.link.wire.peer()) {
         let scheme = text(fields, "scheme").unwrap_or("none");
         let (user, password) = match (scheme, text(fields, "principal"), text(fields, "credentials")) {
             ("basic", Some(user), Some(password)) => (user, password),
@@ -87,7 +90,7 @@ fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
                 return Err(unauthorized(&format!("there is no authentication scheme '{other}', only basic")));
             }
         };
-        match credentials.check(user, password, connection.link.wire.peer().ip(), server.now_ns()) {
+        match credentials.check(user, password, peer.ip(), server.now_ns()) {
             Verdict::Welcome => name = user,
             Verdict::Wrong => return Err(unauthorized("the name or the password is wrong")),
             Verdict::TooMany => {

@@ -3,9 +3,10 @@
 //! Invariant: an empty chunk, which says that the server is alive, is sent between two messages only.
 
 use std::io::{ErrorKind, Read, Result, Write};
-use std::net::TcpStream;
 
 use rustls::ServerConnection;
+
+use crate::socket::Socket;
 
 /// Bytes on their way to a client.
 pub(crate) struct Outlet {
@@ -44,7 +45,7 @@ impl Outlet {
     }
 
     /// Sends what the socket takes, without waiting. The bytes end with a message.
-    pub(crate) fn send(&mut self, mut socket: &TcpStream, bytes: &[u8], now_ns: u64) -> Result<Sent> {
+    pub(crate) fn send(&mut self, mut socket: &Socket, bytes: &[u8], now_ns: u64) -> Result<Sent> {
         let mut sent = Sent::default();
         loop {
             let left = &bytes[sent.taken..];
@@ -65,7 +66,7 @@ impl Outlet {
         Ok(sent)
     }
 
-    fn step(&mut self, socket: &mut &TcpStream, bytes: &[u8], sent: &mut Sent) -> Result<()> {
+    fn step(&mut self, socket: &mut &Socket, bytes: &[u8], sent: &mut Sent) -> Result<()> {
         while !self.rest.is_empty() {
             let count = socket.write(&self.rest)?;
             self.rest.drain(..count);
@@ -90,7 +91,7 @@ impl Outlet {
     }
 
     /// Says that the server is alive, if it was silent for so long, and stands between two messages.
-    pub(crate) fn beat(&mut self, mut socket: &TcpStream, now_ns: u64, interval_ns: u64) -> Result<()> {
+    pub(crate) fn beat(&mut self, mut socket: &Socket, now_ns: u64, interval_ns: u64) -> Result<()> {
         if !self.is_whole || self.has_rest() || now_ns.saturating_sub(self.moved_ns) < interval_ns {
             return Ok(());
         }
@@ -107,7 +108,7 @@ impl Outlet {
     }
 
     /// Takes records of TLS that have arrived, and appends what they say to `plain`. False once the client has said its last.
-    pub(crate) fn open(&mut self, mut socket: &TcpStream, mut records: &[u8], plain: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn open(&mut self, mut socket: &Socket, mut records: &[u8], plain: &mut Vec<u8>) -> Result<bool> {
         let Some(tls) = &mut self.tls else { return Ok(false) };
         let mut is_open = true;
         while !records.is_empty() && is_open {
@@ -128,7 +129,7 @@ impl Outlet {
     }
 
     /// Says that nothing more will come.
-    pub(crate) fn end(&mut self, mut socket: &TcpStream) {
+    pub(crate) fn end(&mut self, mut socket: &Socket) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
             // A client that does not read does not read this either.
@@ -138,7 +139,7 @@ impl Outlet {
 }
 
 /// Gives records to the socket, until it takes no more; true if it has taken any.
-fn push(tls: &mut ServerConnection, socket: &mut &TcpStream) -> Result<bool> {
+fn push(tls: &mut ServerConnection, socket: &mut &Socket) -> Result<bool> {
     let mut has_moved = false;
     while tls.wants_write() {
         match tls.write_tls(socket) {

@@ -22,11 +22,12 @@ use crate::credentials::Credentials;
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::settings::{Admission, Settings};
+use crate::socket::Listener;
 use crate::tls::{Identity, Watch};
 use crate::wire::{HANG_UP, Wire, timespec};
 
 /// The longest time for which the front does not look at the order to end.
-const LOOK_TIME: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_TIME: Duration = Duration::from_millis(100);
 
 /// State of a server that its threads share.
 pub(crate) struct Server {
@@ -75,13 +76,55 @@ impl Server {
     /// Gives a connection to the front.
     pub(crate) fn park(&self, connection: Connection) {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        // If the pipe is full, the front is awake.
-        let _ = (&self.waker).write(&[0]);
+        self.wake();
     }
 
     /// A thread has left a connection.
     pub(crate) fn left(&self, wire: &Arc<Wire>) {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| !Arc::ptr_eq(held, wire));
+    }
+}
+
+impl Server {
+    /// A server that nobody has reached yet, and the end of the pipe that wakes its front.
+    pub(crate) fn new(
+        database: Database,
+        settings: Settings,
+        credentials: Option<Credentials>,
+        identity: Option<Arc<Identity>>,
+    ) -> Result<(Arc<Server>, UnixStream)> {
+        let pipe = || -> std::io::Result<(UnixStream, UnixStream)> {
+            let (waker, woken) = UnixStream::pair()?;
+            waker.set_nonblocking(true)?;
+            woken.set_nonblocking(true)?;
+            Ok((waker, woken))
+        };
+        let (waker, woken) = pipe().map_err(|cause| error!(Io, "cannot make a pipe: {cause}"))?;
+        let arrivals = Arrivals::new((database.memory().limit() / ARRIVALS_SHARE).max(settings.message_bytes_max));
+        let bookmarks = Bookmarks::new(database.path());
+        let server = Server {
+            database,
+            settings,
+            credentials,
+            identity,
+            arrivals,
+            bookmarks,
+            pool: Pool::default(),
+            parked: Mutex::default(),
+            at_work: Mutex::default(),
+            waker,
+            is_ending: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            strangers: AtomicUsize::new(0),
+            next: AtomicU64::new(1),
+        };
+        Ok((Arc::new(server), woken))
+    }
+
+    /// Lets the front look around.
+    pub(crate) fn wake(&self) {
+        // If the pipe is full, the front is awake.
+        let _ = (&self.waker).write(&[0]);
     }
 }
 
@@ -97,37 +140,12 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
         Admission::Everybody => None,
     };
     let identity = settings.tls.as_ref().map(|tls| Identity::read(tls).map(Arc::new)).transpose()?;
-    let pipe = || -> std::io::Result<(UnixStream, UnixStream)> {
-        let (waker, woken) = UnixStream::pair()?;
-        waker.set_nonblocking(true)?;
-        woken.set_nonblocking(true)?;
-        Ok((waker, woken))
-    };
-    let (waker, woken) = pipe().map_err(|cause| error!(Io, "cannot make a pipe: {cause}"))?;
     database.forbid_files();
-    let arrivals = Arrivals::new((database.memory().limit() / ARRIVALS_SHARE).max(settings.message_bytes_max));
-    let bookmarks = Bookmarks::new(&database.info()?.path);
-    let server = Arc::new(Server {
-        database,
-        settings,
-        credentials,
-        identity,
-        arrivals,
-        bookmarks,
-        pool: Pool::default(),
-        parked: Mutex::default(),
-        at_work: Mutex::default(),
-        waker,
-        is_ending: AtomicBool::new(false),
-        connections: AtomicUsize::new(0),
-        strangers: AtomicUsize::new(0),
-        next: AtomicU64::new(1),
-    });
-    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let (server, woken) = Server::new(database, settings, credentials, identity)?;
+    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(Listener::address).collect();
     server.tell_site(&addresses);
     ready(&addresses);
-    let watch = server.identity.as_ref().map(|identity| identity.watch(server.now_ns()));
-    let mut front = Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch };
+    let mut front = Front::new(server, listeners, woken);
     while end.check_unpaused().is_ok() {
         front.turn(LOOK_TIME);
     }
@@ -135,10 +153,10 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
     Ok(())
 }
 
-fn listen(address: &SocketAddr) -> Result<TcpListener> {
+fn listen(address: &SocketAddr) -> Result<Listener> {
     let listener = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
-        Ok(listener)
+        Ok(Listener::Tcp(listener))
     });
     listener.map_err(|cause| {
         error!(Io, "cannot listen on {address}: {cause}")
@@ -154,9 +172,10 @@ struct Found {
     heard: Vec<usize>,
 }
 
-struct Front {
+/// The front of a server.
+pub(crate) struct Front {
     server: Arc<Server>,
-    listeners: Vec<TcpListener>,
+    listeners: Vec<Listener>,
     woken: UnixStream,
     /// Connections that wait for a request, or for their client to read.
     waiting: Vec<Connection>,
@@ -167,8 +186,19 @@ struct Front {
 }
 
 impl Front {
+    /// The front of a server that listens there.
+    pub(crate) fn new(server: Arc<Server>, listeners: Vec<Listener>, woken: UnixStream) -> Front {
+        let watch = server.identity.as_ref().map(|identity| identity.watch(server.now_ns()));
+        Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch }
+    }
+
+    /// True if there are no clients, so that nothing happens before the next one comes.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.waiting.is_empty() && self.server.connections.load(Ordering::Relaxed) == 0
+    }
+
     /// Waits until something happens, but no longer than that, and sees to it.
-    fn turn(&mut self, limit: Duration) {
+    pub(crate) fn turn(&mut self, limit: Duration) {
         self.fetch();
         let is_busy = self.listen_to_statements();
         let now = self.server.now_ns();
@@ -304,7 +334,7 @@ impl Front {
     }
 
     /// Lets what is at work come to its end, and closes what is not.
-    fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         self.server.is_ending.store(true, Ordering::Release);
         self.listeners.clear();
         let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;

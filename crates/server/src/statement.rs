@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolt::message::{Mode, Scope};
-use bolt::{Failure, Limits, Request, Step, answer};
+use bolt::{Failure, Limits, Request, Step, answer, own};
 use database::tools::SYSTEM_NAME;
 use database::{
     Action, Error, ErrorCode, Interrupt, Outlook, Parameters, ResultBatch, ResultSink, Session, StatementSummary, Value,
@@ -115,15 +115,20 @@ pub(crate) fn commit(connection: &mut Connection) {
             });
             connection.link.machine.succeed(&Request::Commit);
         }
-        Err(error) if error.code() == ErrorCode::Cancelled && wire.is_cut() => connection.fail(failure::ending()),
-        Err(error) => connection.fail(failure::of_error(&error, "")),
+        Err(error) => {
+            // The transaction is over, whatever the reason.
+            connection.roll_back();
+            let is_cut = error.code() == ErrorCode::Cancelled && wire.is_cut();
+            connection.fail(if is_cut { failure::cut() } else { failure::of_error(&error, "") });
+        }
     }
 }
 
 /// `RUN`.
 pub(crate) fn run(connection: &mut Connection, request: Request) {
     let Request::Run(text, parameters, scope) = request else { return };
-    // In a transaction the scope is that of its beginning.
+    // In a transaction the scope is that of its beginning; our own client says the limit of each statement.
+    let asked = connection.link.own.map(|_| Scope { timeout_ms: scope.timeout_ms, ..Scope::default() });
     let scope = connection.transaction.as_ref().map_or(scope, |transaction| transaction.scope.clone());
     let checked = match &connection.transaction {
         Some(_) if connection.link.streams.len() >= STREAMS_MAX => {
@@ -139,7 +144,7 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         Ok(ready) => ready,
         Err(failure) => return connection.fail(failure),
     };
-    let limit = connection.time_limit(&scope);
+    let limit = connection.time_limit(asked.as_ref().unwrap_or(&scope));
     let is_in_transaction = connection.transaction.is_some();
     let (link, session) = (&mut connection.link, &mut connection.session);
     let Some(session) = session else { return };
@@ -167,8 +172,9 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
     let outcome = wire.while_running(started_ns, || session.run(&text, &parameters, &mut sink));
     let outcome = match sink.refusal.take() {
         Some(failure) => Err(failure),
-        None if wire.is_cut() => Err(failure::ending()),
-        None if sink.link.wire.is_interrupted() => Err(cancelled()),
+        None if wire.is_cut() && (sink.link.own.is_none() || outcome.is_err()) => Err(failure::cut()),
+        // Our own client is told that it came to its end: a commit is not taken back.
+        None if sink.link.wire.is_interrupted() && (sink.link.own.is_none() || outcome.is_err()) => Err(cancelled()),
         None => outcome.map_err(|error| failure::of_error(&error, &text)),
     };
     match outcome {
@@ -199,7 +205,7 @@ fn cancelled() -> Failure {
 
 /// A statement has failed: its client learns it now if it waits for an answer, otherwise at its next request.
 fn fail_run(connection: &mut Connection, failure: Failure) {
-    connection.roll_back();
+    connection.leave_transaction();
     let link = &mut connection.link;
     // `RUN` was answered once the columns were known.
     let is_answered = !link.streams.is_empty() && link.answering.is_none();
@@ -286,8 +292,14 @@ impl Sink<'_> {
             self.link.form.version.tells_database() && !self.is_in_transaction && self.scope.database.is_none();
         let first_ms = self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000;
         let is_in_transaction = self.is_in_transaction;
+        let is_committed = self.is_committed();
         answer::success(&mut self.link.out, |out| {
-            out.map(2 + usize::from(is_in_transaction) + usize::from(names_database));
+            let entries = 2 + usize::from(is_in_transaction) + usize::from(names_database);
+            out.map(entries + usize::from(is_committed.is_some()));
+            if let Some(is_committed) = is_committed {
+                out.string(own::IS_COMMITTED);
+                out.bool(is_committed);
+            }
             out.string("fields");
             out.list(names.len());
             names.iter().for_each(|name| out.string(name));
@@ -304,6 +316,12 @@ impl Sink<'_> {
         number
     }
 
+    /// For our own client, whether the statement has committed what it writes: the rows of one that writes come after that.
+    fn is_committed(&self) -> Option<bool> {
+        let writes = self.outlook.is_some_and(|outlook| outlook.plan_writes && outlook.action != Action::Control);
+        self.link.own.map(|_| writes && !self.is_in_transaction)
+    }
+
     /// The statement has come to its end.
     fn finish(mut self, summary: &StatementSummary, text: &str) {
         let number = match self.stream {
@@ -312,6 +330,7 @@ impl Sink<'_> {
         };
         let ending = Ending {
             version: self.link.form.version,
+            is_own: self.link.own.is_some(),
             text,
             summary,
             outlook: self.outlook,
@@ -365,6 +384,7 @@ impl ResultSink for Sink<'_> {
         }
         let is_reading = self.scope.mode == Mode::Read;
         self.refusal = match outlook.action {
+            Action::Copy if self.link.wire.peer().is_none() => Some(failure::not_from_another_process()),
             Action::Copy => Some(failure::plain(
                 "Neo.ClientError.Security.Forbidden",
                 "42NFF",
@@ -391,7 +411,8 @@ impl ResultSink for Sink<'_> {
     fn columns(&mut self, names: &[Arc<str>]) -> model::Result<()> {
         self.open(names);
         // A client that asks for rows only then is told now; most have asked already, and get both at once.
-        if !self.link.wire.has_message() {
+        // Our own client learns from it what is committed, should this process end.
+        if self.link.own.is_some() || !self.link.wire.has_message() {
             self.link.flush();
         }
         Ok(())

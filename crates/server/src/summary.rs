@@ -1,7 +1,7 @@
 //! Summary at the end of a statement: its kind, what it changed, its plan, what is probably not meant.
 
 use bolt::answer::{self, diagnostic_record, place};
-use bolt::{Encoder, Version};
+use bolt::{Encoder, Version, own};
 use database::result::Hint;
 use database::{Counters, Outlook, PlanLine, StatementSummary};
 
@@ -11,6 +11,8 @@ use crate::settings::DATABASE;
 /// The end of a statement.
 pub(crate) struct Ending<'e> {
     pub(crate) version: Version,
+    /// For our own client.
+    pub(crate) is_own: bool,
     pub(crate) text: &'e str,
     pub(crate) summary: &'e StatementSummary,
     pub(crate) outlook: Option<Outlook>,
@@ -33,7 +35,8 @@ pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
         + usize::from(!stats.is_empty())
         + usize::from(plan.is_some())
         + usize::from(has_statuses || !hints.is_empty())
-        + usize::from(ending.bookmark.is_some());
+        + usize::from(ending.bookmark.is_some())
+        + usize::from(ending.is_own);
     let mut out = Vec::new();
     answer::success(&mut out, |out| {
         out.map(fields);
@@ -60,8 +63,41 @@ pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
         if let Some(bookmark) = &ending.bookmark {
             out.entry("bookmark", bookmark);
         }
+        if ending.is_own {
+            own_summary(out, summary);
+        }
     });
     out
+}
+
+/// Figures for our own client, besides those that drivers know.
+fn own_summary(out: &mut Encoder<'_>, summary: &StatementSummary) {
+    let counters = &summary.counters;
+    let numbers = [
+        (own::TIME, summary.time_ns),
+        (own::MEMORY_PEAK, summary.memory_peak),
+        (own::SPILLED, summary.spilled_bytes),
+        (own::SORT_KEYS_ADDED, counters.sort_keys_added),
+        (own::SORT_KEYS_REMOVED, counters.sort_keys_removed),
+    ];
+    out.string(own::SUMMARY);
+    out.map(numbers.len() + 1 + 2 * usize::from(summary.report.is_some()));
+    for (key, number) in numbers {
+        out.string(key);
+        out.int(number as i64);
+    }
+    if let Some(report) = &summary.report {
+        out.entry(own::PLAN, report.text());
+        out.entry(own::PLAN_JSON, &report.json());
+    }
+    out.string(own::HINTS);
+    out.list(summary.hints.len());
+    for hint in &summary.hints {
+        out.list(3);
+        out.string(&hint.message);
+        out.int(i64::from(hint.span.start));
+        out.int(i64::from(hint.span.end));
+    }
 }
 
 /// Reads, writes, both, or changes of rules.

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,6 +21,7 @@ use crate::arrivals::Share;
 use crate::failure;
 use crate::limits::{MESSAGE_OVERHEAD_BYTES, READ_BYTES, STRANGER_MESSAGE_BYTES_MAX};
 use crate::outlet::{Outlet, Sent};
+use crate::socket::Socket;
 use crate::tls::Identity;
 
 /// First byte of a client that speaks TLS.
@@ -37,8 +38,9 @@ pub(crate) const HANG_UP: PollFlags = PollFlags::HUP;
 
 /// A socket, shared by the thread that serves it and the front.
 pub(crate) struct Wire {
-    stream: TcpStream,
-    peer: SocketAddr,
+    stream: Socket,
+    /// `None` for one of this machine that came by the socket of the store.
+    peer: Option<SocketAddr>,
     inbox: Mutex<Inbox>,
     outlet: Mutex<Outlet>,
     identity: Option<Arc<Identity>>,
@@ -108,15 +110,13 @@ pub(crate) struct Greeting {
 impl Wire {
     /// The wire of a connection that has just come. `share` is the room of what arrives; with an identity, clients may speak TLS.
     pub(crate) fn new(
-        stream: TcpStream,
-        peer: SocketAddr,
+        stream: Socket,
+        peer: Option<SocketAddr>,
         newest: Version,
         share: Share,
         identity: Option<Arc<Identity>>,
     ) -> std::io::Result<Wire> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
+        stream.prepare()?;
         let inbox = Inbox {
             transport: Transport::Unknown,
             handshake: Some(Handshake::new(newest)),
@@ -152,14 +152,14 @@ impl Wire {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client's address and port.
-    pub(crate) fn peer(&self) -> SocketAddr {
+    /// The client's address and port; `None` if it came by the socket of the store.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peer
     }
 
     /// The address that the client reached.
     pub(crate) fn own_address(&self) -> Option<SocketAddr> {
-        self.stream.local_addr().ok()
+        self.stream.own_address()
     }
 
     /// The socket, to be polled.
@@ -316,6 +316,9 @@ impl Wire {
 
     /// The transport of a client that begins with that byte; `None` if it is turned away.
     fn choose(&self, first: u8) -> Option<Transport> {
+        if self.peer.is_none() {
+            return (first == bolt::handshake::PREAMBLE[0]).then_some(Transport::Plain);
+        }
         match (&self.identity, first == TLS_FIRST) {
             (Some(identity), true) => {
                 self.outlet().protect(identity.session()?);
@@ -443,7 +446,7 @@ impl Wire {
     /// otherwise the system would throw away what is on its way to it.
     pub(crate) fn close_gently(&self) {
         self.outlet().end(&self.stream);
-        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+        self.stream.end();
         let mut buffer = [0; READ_BYTES];
         for _ in 0..4 {
             match (&self.stream).read(&mut buffer) {

@@ -46,6 +46,8 @@ pub const MANIFEST_COPY_NAME: &str = "MANIFEST.copy";
 pub const MANIFEST_NEW_NAME: &str = "MANIFEST.new";
 /// The name of the file whose lock means that the store is open.
 pub const LOCK_NAME: &str = "LOCK";
+/// The name of the socket by which other processes reach the one that writes.
+pub const SOCKET_NAME: &str = "SOCKET";
 /// The name of the file that says what a backup is one of; a directory with it is not opened for writing.
 pub const BACKUP_NAME: &str = "BACKUP";
 /// The name of the file that is there while a backup or a restore is under way.
@@ -194,6 +196,7 @@ mod tests {
     fn names_are_read_back() {
         assert_eq!(FileKind::parse(&FileKind::Keys.file_name(12)), Some((FileKind::Keys, 12)));
         assert_eq!(FileKind::parse("LOCK"), None);
+        assert_eq!(FileKind::parse(super::SOCKET_NAME), None);
         assert_eq!(FileKind::parse("notes.txt"), None);
     }
 }

@@ -21,7 +21,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("introspect", &["model", "database"]),
     ("bolt", &[]),
     ("server", &["model", "bolt", "database"]),
-    ("cli", &["model", "database", "introspect", "server"]),
+    ("client", &["model", "bolt", "database", "server"]),
+    ("cli", &["model", "client", "database", "introspect", "server"]),
     ("python", &["model", "database"]),
     ("testing", &["model"]),
 ];
@@ -65,6 +66,7 @@ const CIRCLES: &[Circles] = &[
     ("introspect", &[], 0),
     ("bolt", &[], 0),
     ("server", &[("connection", "login"), ("connection", "serve"), ("connection", "statement"), ("pool", "serve")], 5),
+    ("client", &[("graph", "session")], 2),
     ("cli", &[("commands", "shell")], 2),
     ("python", &[("arrow", "result"), ("connection", "database"), ("convert", "entity"), ("pipe", "shared")], 4),
     ("testing", &[], 0),

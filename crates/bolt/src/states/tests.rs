@@ -41,6 +41,25 @@ fn act(machine: &mut Machine, request: &Request) {
 }
 
 #[test]
+fn a_transaction_may_outlast_a_reset() {
+    let mut machine = ready();
+    act(&mut machine, &begin());
+    machine.fail();
+    act(&mut machine, &Request::Reset);
+    machine.resume();
+    assert_eq!(machine.state(), State::Transaction);
+    act(&mut machine, &Request::Commit);
+    assert_eq!(machine.state(), State::Ready);
+    // Another `RESET` is to come.
+    act(&mut machine, &begin());
+    machine.interrupt();
+    machine.interrupt();
+    act(&mut machine, &Request::Reset);
+    machine.resume();
+    assert_eq!(machine.state(), State::Interrupted);
+}
+
+#[test]
 fn credentials_come_first() {
     let mut old = machine("5.0");
     act(&mut old, &hello());

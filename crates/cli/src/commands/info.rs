@@ -192,15 +192,14 @@ fn activity_text(info: &StoreInfo) -> String {
 /// The schema and the counts, as people read them. Also the shell's `:schema`.
 pub(crate) fn to_text(info: &StoreInfo) -> String {
     let bytes: u64 = info.files.iter().map(|(_, length)| length).sum();
-    let mut text = format!(
-        "{}\n  {} nodes, {} edges, {} in {} files, {} not yet merged\n",
-        info.path.display(),
-        HumanCount(info.nodes),
-        HumanCount(info.edges),
-        HumanBytes(bytes),
-        info.files.len(),
-        HumanBytes(info.memtable_bytes as u64),
-    );
+    let mut text =
+        format!("{}\n  {} nodes, {} edges", info.path.display(), HumanCount(info.nodes), HumanCount(info.edges));
+    // Of a graph in another process the files are not known.
+    if !info.files.is_empty() {
+        let (bytes, unmerged) = (HumanBytes(bytes), HumanBytes(info.memtable_bytes as u64));
+        text += &format!(", {bytes} in {} files, {unmerged} not yet merged", info.files.len());
+    }
+    text.push('\n');
     let mut list = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             text += &format!("{title}\n");

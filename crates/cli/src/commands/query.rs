@@ -2,7 +2,8 @@
 
 use std::io::{BufWriter, Read};
 
-use database::{Access, Error, ErrorCode, Parameters, Session, StatementSummary};
+use client::Session;
+use database::{Access, Error, ErrorCode, Interrupt, Parameters, StatementSummary};
 use model::Span;
 
 use crate::arguments::{Format, QueryArguments};
@@ -73,12 +74,12 @@ pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
             String::from_utf8(bytes).map_err(|cause| not_utf8(cause.as_bytes()))?
         }
     };
-    let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWriteExisting)?;
+    let graph = super::reach(&arguments.store, &arguments.opening, Access::ReadWriteExisting)?;
     let parameters = values::parameters(&arguments.parameters)?;
     let format = arguments.format.unwrap_or_else(format::default_format);
     let stats = if arguments.no_stats { Stats::Hide } else { Stats::Show };
     let manner = Manner { format, null: arguments.null.clone(), stats };
-    let mut session = database.session();
+    let mut session = graph.session();
     run_text(&mut session, Script::whole(&text), &parameters, &manner)?;
     ended(&session)
 }
@@ -120,6 +121,7 @@ pub(crate) fn run_text(
 fn run_statement(session: &mut Session, statement: &str, parameters: &Parameters, manner: &Manner) -> Outcome<()> {
     let format = manner.format;
     let mut printer = Printer::new(format, manner.null.clone(), BufWriter::new(std::io::stdout().lock()));
+    settle(session)?;
     let cancelling = signals::cancel_with(session.interrupt());
     let interrupt = session.interrupt();
     let outcome = progress::watch_query(&interrupt, || session.run(statement, parameters, &mut printer));
@@ -144,6 +146,13 @@ fn run_statement(session: &mut Session, statement: &str, parameters: &Parameters
         eprintln!("{}", stats_line(printer.rows, &summary));
     }
     Ok(())
+}
+
+/// Sees that the session has a place: the process that had the store may have ended. Ctrl-C ends that.
+pub(crate) fn settle(session: &mut Session) -> Result<(), Error> {
+    let interrupt = Interrupt::new();
+    let _cancelling = signals::cancel_with(interrupt.clone());
+    session.settle(&interrupt)
 }
 
 /// Summary of a statement, in one line.

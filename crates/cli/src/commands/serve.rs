@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 
-use database::{Access, Interrupt};
+use database::{Access, ErrorCode, Interrupt};
 use server::{Admission, Settings, Tls, Version, credentials, tls};
 
 use crate::arguments::{Encryption, ServeArguments};
@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     }
     let listen = addresses(arguments)?;
     super::check_new_store(&arguments.store)?;
-    let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWrite)?;
+    let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWrite).map_err(with_another_way)?;
     let admission = if arguments.no_auth { Admission::Everybody } else { Admission::Users(users.clone()) };
     let told = if arguments.no_auth { None } else { credentials::first_start(&users)? };
     let tls = certificate(arguments, &listen)?;
@@ -44,6 +44,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
         keep_alive: arguments.keep_alive,
         notice: |text| eprintln!("{text}"),
     };
+    // Other processes are told that the store is in use where the file system has no sockets.
+    let _sharing = server::share(&database).ok();
     let end = Interrupt::new();
     let _ending = signals::cancel_with(end.clone());
     let no_auth = arguments.no_auth;
@@ -62,6 +64,18 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     })?;
     eprintln!("ended");
     Ok(())
+}
+
+/// A store that another process has open is not served beside it.
+fn with_another_way(failure: Failure) -> Failure {
+    match failure {
+        Failure::Error(error, text) if error.code() == ErrorCode::Busy => {
+            let remedy =
+                "end that process first: the server needs the store for itself; then others write through the server";
+            Failure::Error(error.with_remedy(remedy), text)
+        }
+        other => other,
+    }
 }
 
 /// The certificate that the arguments name, or that is made as they ask.

@@ -1,6 +1,6 @@
 //! Completion of keywords, labels, edge types, properties and procedures, and the end of a statement over several lines.
 
-use database::Database;
+use client::Session;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -30,18 +30,22 @@ pub(super) struct ShellHelper {
 }
 
 impl ShellHelper {
-    pub(super) fn new(database: &Database) -> ShellHelper {
-        let mut helper = ShellHelper { names: Vec::new(), keys: Vec::new(), callables: database.callable_names() };
-        helper.refresh(database);
+    pub(super) fn new(session: &mut Session) -> ShellHelper {
+        let callables = session.callable_names().unwrap_or_default();
+        let mut helper = ShellHelper { names: Vec::new(), keys: Vec::new(), callables };
+        helper.refresh(session);
         helper
     }
 
-    /// Learns names that were added since.
-    pub(super) fn refresh(&mut self, database: &Database) {
+    /// Learns names that were added since, but not within a transaction, which would read them.
+    pub(super) fn refresh(&mut self, session: &mut Session) {
+        if session.in_transaction() && session.graph().database().is_none() {
+            return;
+        }
         // Without the store's names completion knows keywords only; the next statement will say what is wrong.
-        if let Ok(info) = database.info() {
-            self.names = info.labels.iter().chain(&info.edge_types).map(|(name, _)| name.to_string()).collect();
-            self.keys = info.property_keys.iter().map(|key| key.to_string()).collect();
+        if let Ok(names) = session.names() {
+            self.names = names.labels_and_types;
+            self.keys = names.property_keys;
         }
     }
 

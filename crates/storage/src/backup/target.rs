@@ -13,7 +13,7 @@ use super::note::Note;
 use crate::error::StorageError;
 use crate::file::directory::create_directory;
 use crate::format::{
-    BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
+    BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME, SOCKET_NAME,
 };
 use crate::manifest::Manifest;
 
@@ -142,7 +142,7 @@ pub(crate) fn check_free(platform: &Platform, directory: &Path) -> Result<()> {
     if has(COPYING_NAME) && !has(MANIFEST_NAME) {
         return Ok(());
     }
-    match names.iter().find(|name| *name != LOCK_NAME) {
+    match names.iter().find(|name| ![LOCK_NAME, SOCKET_NAME].contains(&name.as_str())) {
         None => Ok(()),
         Some(_) if has(MANIFEST_NAME) => {
             let what = if has(BACKUP_NAME) { "a backup" } else { "a store" };

@@ -23,7 +23,7 @@ use crate::error::StorageError;
 use crate::file::cache::BlockCache;
 use crate::file::directory::create_directory;
 use crate::format::{
-    BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME,
+    BACKUP_NAME, COPYING_NAME, FileKind, LOCK_NAME, MANIFEST_COPY_NAME, MANIFEST_NAME, MANIFEST_NEW_NAME, SOCKET_NAME,
 };
 use crate::lock::{Lock, lock_to_write};
 use crate::reading::reading;
@@ -178,7 +178,7 @@ fn find(path: &Path, mode: OpenMode, platform: &Platform) -> Result<bool> {
     // A store whose making was interrupted counts as none; a log without records is such a rest.
     let first_log = FileKind::Wal.file_name(0);
     let is_left = |name: &str| match name {
-        LOCK_NAME | MANIFEST_NEW_NAME | MANIFEST_COPY_NAME => true,
+        LOCK_NAME | SOCKET_NAME | MANIFEST_NEW_NAME | MANIFEST_COPY_NAME => true,
         _ => name == first_log && disk.length(&path.join(name)).is_ok_and(|bytes| bytes <= EMPTY_LOG_BYTES),
     };
     if names.iter().any(|name| name == COPYING_NAME) {

@@ -1,0 +1,80 @@
+//! The shell and `knot query` on a server, as on a store.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::command::{Folder, finish, signal};
+
+/// A server on a free port.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(folder: &Folder, arguments: &[&str]) -> Server {
+        let all = [&["serve", "s.knot", "--listen", "127.0.0.1:0"], arguments].concat();
+        let mut child = folder.command(&all).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let line = lines.next().expect("it says where it listens").expect("it is text");
+        let address = line.strip_prefix("listening on bolt://").expect("it listens").to_owned();
+        // Later lines have a reader as well.
+        std::thread::spawn(move || lines.for_each(drop));
+        Server { child, address }
+    }
+
+    fn end(self) {
+        signal(&self.child, "TERM");
+        assert_eq!(finish(self.child).code, Some(0));
+    }
+}
+
+#[test]
+fn statements_run_on_a_server() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--no-auth"]);
+    let url = format!("bolt://{}", server.address);
+    let neo4j = format!("neo4j://{}/neo4j", server.address);
+    folder.run(&["query", &url, "CREATE (:A {i: $i})", "-P", "i=7"]).ok();
+    let rows = folder.run(&["query", &neo4j, "MATCH (a:A) RETURN a, a.i AS i", "-m", "jsonl"]).ok();
+    assert_eq!(rows, folder.run(&["query", "s.knot", "MATCH (a:A) RETURN a, a.i AS i", "-m", "jsonl"]).ok());
+    let script = ":param i => 8\nBEGIN;\nCREATE (:A {i: $i});\nCOMMIT;\n:schema\nMATCH (a:A) RETURN count(a) AS c;\n:begin\nCREATE (:A);\n:rollback\n";
+    let shown = folder.run_with(&[&url, "-m", "jsonl"], script).ok();
+    assert!(shown.contains("{\"c\":2}") && shown.contains("A  2") && shown.starts_with("bolt://127.0.0.1"), "{shown}");
+    let message = folder.run(&[&url, "-c", "MATCH (a:A) RETRUN a"]).fails(1);
+    assert!(message.starts_with("SYNTAX: ") && message.contains("^^^^^^"), "{message}");
+    let message = folder.run(&[&format!("bolt://{}/other", server.address), "-c", "RETURN 1"]).fails(1);
+    assert!(message.starts_with("NOT_A_STORE: ") || message.contains("there is no database 'other'"), "{message}");
+    let output = folder.run_with(&[&url], ":backup b\n");
+    assert!(output.code == Some(1) && output.stderr.contains(":backup works in the process"), "{output:?}");
+    assert_eq!(folder.run(&["-r", &url, "-c", "RETURN 1"]).code, Some(2));
+    server.end();
+    let message = folder.run(&[&url, "-c", "RETURN 1"]).fails(1);
+    assert!(message.starts_with("CONNECTION: cannot connect to bolt://127.0.0.1"), "{message}");
+}
+
+#[test]
+fn passwords_come_from_the_address_or_the_environment_and_stand_in_no_message() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:A)");
+    folder.run_with(&["serve", "s.knot", "--set-password"], "a/secret@word\n");
+    let server = Server::start(&folder, &[]);
+    let url = format!("bolt://neo4j:a%2Fsecret%40word@{}", server.address);
+    folder.run(&["query", &url, "RETURN 1"]).ok();
+    let plain = format!("bolt://neo4j@{}", server.address);
+    let child = folder.command(&["query", &plain, "RETURN 1"]).env("KNOT_PASSWORD", "a/secret@word").spawn();
+    finish(child.expect("it starts")).ok();
+    for (address, password) in
+        [(&plain, "wrong-secret"), (&format!("bolt://neo4j:wrong-secret@{}", server.address), "")]
+    {
+        let child = folder.command(&["query", address, "RETURN 1"]).env("KNOT_PASSWORD", password).spawn();
+        let message = finish(child.expect("it starts")).fails(1);
+        assert!(message.starts_with("CONNECTION: the name or the password is wrong"), "{message}");
+        assert!(!message.contains("secret") && message.contains("KNOT_PASSWORD"), "{message}");
+    }
+    for bad in ["bolt://u:secret@h:x", "bolt+s://u:secret@h"] {
+        let message = folder.run(&["query", bad, "RETURN 1"]).fails(1);
+        assert!(!message.contains("secret"), "{message}");
+    }
+    server.end();
+}

@@ -1,0 +1,198 @@
+//! One connection to a server, and the messages that have arrived on it.
+
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bolt::{Chunks, Version, handshake};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Time between two looks at the order to stop while an answer is awaited.
+const TICK: Duration = Duration::from_millis(10);
+/// Time in which a server has to be reached, and to speak first.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Time in which a server has to take what is sent.
+const SEND_TIME: Duration = Duration::from_secs(60);
+/// Bytes of a message.
+const MESSAGE_BYTES_MAX: usize = 512 << 20;
+/// Bytes that one read takes.
+const READ_BYTES: usize = 64 << 10;
+
+/// Either kind of connection.
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection on which a version was agreed.
+pub(crate) struct Wire {
+    stream: Stream,
+    pub(crate) version: Version,
+    chunks: Chunks,
+    /// Bytes that have arrived and were not looked at, from `taken` on.
+    input: Vec<u8>,
+    taken: usize,
+    /// The longest time for which a server that works is silent.
+    pub(crate) silence_max: Option<Duration>,
+    /// Time for which it has been.
+    silent: Duration,
+}
+
+/// State of the next message.
+pub(crate) enum Arrival {
+    /// All of it.
+    Message(Vec<u8>),
+    /// Not all, by the end of a tick.
+    Nothing,
+}
+
+impl Stream {
+    fn set_times(&self) -> Result<()> {
+        match self {
+            Stream::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(TICK))?;
+                stream.set_write_timeout(Some(SEND_TIME))
+            }
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(Some(TICK))?;
+                stream.set_write_timeout(Some(SEND_TIME))
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::UnexpectedEof, "the connection was closed")
+}
+
+fn strange(what: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::InvalidData, format!("what answers is no Bolt server: {what}"))
+}
+
+fn is_tick(cause: &Error) -> bool {
+    matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+impl Wire {
+    /// Connects over the network.
+    pub(crate) fn to_server(host: &str, port: u16) -> Result<Wire> {
+        let mut last = Error::new(ErrorKind::NotFound, "the name stands for no address");
+        for address in (host, port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+                Ok(stream) => return Wire::agree(Stream::Tcp(stream)),
+                Err(cause) => last = cause,
+            }
+        }
+        Err(last)
+    }
+
+    /// Takes a connection within this machine.
+    pub(crate) fn to_process(stream: UnixStream) -> Result<Wire> {
+        Wire::agree(Stream::Unix(stream))
+    }
+
+    fn agree(mut stream: Stream) -> Result<Wire> {
+        stream.set_times()?;
+        let mut rest = &handshake::opening()[..];
+        while !rest.is_empty() {
+            rest = &rest[stream.write(rest)?..];
+        }
+        let (mut answer, mut held, mut waited) = ([0; 4], 0, Duration::ZERO);
+        while held < answer.len() {
+            match stream.read(&mut answer[held..]) {
+                Ok(0) => return Err(closed()),
+                Ok(count) => held += count,
+                Err(cause) if is_tick(&cause) && waited < CONNECT_TIME => waited += TICK,
+                Err(cause) => return Err(cause),
+            }
+        }
+        let version = handshake::agreed(answer).ok_or_else(|| strange("no version of the protocol is common"))?;
+        let (chunks, input, silence_max) = (Chunks::default(), Vec::new(), Some(CONNECT_TIME));
+        Ok(Wire { stream, version, chunks, input, taken: 0, silence_max, silent: Duration::ZERO })
+    }
+
+    /// Sends bytes. If that fails, it says how many were taken.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> std::result::Result<(), (usize, Error)> {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match self.stream.write(&bytes[taken..]) {
+                Ok(0) => return Err((taken, closed())),
+                Ok(count) => taken += count,
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                Err(cause) => return Err((taken, cause)),
+            }
+        }
+        self.silent = Duration::ZERO;
+        Ok(())
+    }
+
+    /// The next message, if it arrives within a tick.
+    pub(crate) fn receive(&mut self) -> Result<Arrival> {
+        loop {
+            let mut rest = &self.input[self.taken..];
+            let fed = self.chunks.feed(&mut rest, MESSAGE_BYTES_MAX);
+            self.taken = self.input.len() - rest.len();
+            if let Some(message) = fed.map_err(strange)? {
+                return Ok(Arrival::Message(message));
+            }
+            self.input.resize(READ_BYTES, 0);
+            self.taken = 0;
+            let read = self.stream.read(&mut self.input);
+            self.input.truncate(*read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => return Err(closed()),
+                Ok(_) => self.silent = Duration::ZERO,
+                Err(cause) if is_tick(&cause) => {
+                    self.silent += TICK;
+                    if self.silence_max.is_some_and(|most| self.silent > most) {
+                        return Err(Error::new(ErrorKind::TimedOut, "the server has been silent for too long"));
+                    }
+                    return Ok(Arrival::Nothing);
+                }
+                Err(cause) => return Err(cause),
+            }
+        }
+    }
+
+    /// True if something has arrived that was not taken.
+    pub(crate) fn has_arrived(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.stream.fd(), PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.taken < self.input.len() || poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// True if the server is there, as far as can be told when nothing was asked of it.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        while self.has_arrived() {
+            // Only signs of life may come unasked.
+            if !matches!(self.receive(), Ok(Arrival::Nothing)) {
+                return false;
+            }
+        }
+        true
+    }
+}

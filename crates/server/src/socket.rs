@@ -1,0 +1,132 @@
+//! A connection to a client of either kind: over TCP, or over the socket of a store, within this machine.
+
+use std::io::{Read, Result, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+/// A place at which clients come.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// The next client, and its address, if it has one. Never waits.
+    pub(crate) fn accept(&self) -> Result<(Socket, Option<SocketAddr>)> {
+        match self {
+            Listener::Tcp(listener) => listener.accept().map(|(stream, peer)| (Socket::Tcp(stream), Some(peer))),
+            Listener::Unix(listener) => loop {
+                let (stream, _) = listener.accept()?;
+                if is_of_this_user(&stream) {
+                    return Ok((Socket::Unix(stream), None));
+                }
+            },
+        }
+    }
+
+    /// Its address, if it has one.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Listener::Tcp(listener) => listener.local_addr().ok(),
+            Listener::Unix(_) => None,
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(listener) => listener.as_fd(),
+            Listener::Unix(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// One end of a connection.
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Reads and writes never wait from now on.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        match self {
+            Socket::Tcp(stream) => {
+                stream.set_nonblocking(true)?;
+                stream.set_nodelay(true)?;
+                Ok(rustix::net::sockopt::set_socket_keepalive(stream, true)?)
+            }
+            Socket::Unix(stream) => stream.set_nonblocking(true),
+        }
+    }
+
+    /// The address that the client reached, if there is one.
+    pub(crate) fn own_address(&self) -> Option<SocketAddr> {
+        match self {
+            Socket::Tcp(stream) => stream.local_addr().ok(),
+            Socket::Unix(_) => None,
+        }
+    }
+
+    /// Says that nothing more will be sent.
+    pub(crate) fn end(&self) {
+        // A connection that is broken has ended.
+        let _ = match self {
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Write),
+        };
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Read for &Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Socket::Tcp(stream) => (&*stream).read(buffer),
+            Socket::Unix(stream) => (&*stream).read(buffer),
+        }
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Socket::Tcp(stream) => (&*stream).write(bytes),
+            Socket::Unix(stream) => (&*stream).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// True if the other end of a connection is a process of the user who owns the socket.
+#[cfg(target_os = "linux")]
+fn is_of_this_user(stream: &UnixStream) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // The process owns what it has open itself.
+    let own = std::fs::metadata("/proc/self").map(|held| held.uid());
+    let peer = rustix::net::sockopt::socket_peercred(stream).map(|peer| peer.uid.as_raw());
+    match (own, peer) {
+        (Ok(own), Ok(peer)) => peer == own || peer == 0,
+        // The rights of the socket have let it in.
+        _ => true,
+    }
+}
+
+/// The rights of the socket have let it in.
+#[cfg(not(target_os = "linux"))]
+fn is_of_this_user(_: &UnixStream) -> bool {
+    true
+}
