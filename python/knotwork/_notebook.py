@@ -53,7 +53,8 @@ def summary_html(summary: Any) -> str:
     changed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in summary.counters.items() if count)
     hints = "".join(f"<div style='font-size:12px'>hint: {escape(hint)}</div>" for hint in summary.hints)
     line = f"<div style='font-size:12px;opacity:.7'>{escape(changed or 'no changes')}; {summary.time * 1e3:.2f} ms</div>"
-    return line + hints + (plan_html(summary.plan_tree) if summary.plan_tree else "")
+    finding = f"<div style='font-size:12px'>{escape(summary.finding)}</div>" if summary.finding else ""
+    return line + hints + finding + (plan_html(summary.plan_tree) if summary.plan_tree else "")
 
 
 def plan_html(plan: Dict[str, Any]) -> str:

@@ -36,7 +36,8 @@ class Summary:
     (2, 1)
     """
 
-    __slots__ = ("query", "counters", "time", "memory_peak", "spilled_bytes", "plan", "hints", "_plan_json")
+    __slots__ = ("query", "counters", "time", "memory_peak", "spilled_bytes", "plan", "hints", "phases", "waits", "plan_cached",
+                 "_report")
 
     def __init__(
         self,
@@ -48,6 +49,9 @@ class Summary:
         plan: Optional[str],
         plan_json: Optional[str],
         hints: List[str],
+        phases: Dict[str, float],
+        waits: Dict[str, float],
+        plan_cached: bool,
     ) -> None:
         #: The text of the statement.
         self.query = query
@@ -63,12 +67,30 @@ class Summary:
         self.plan = plan
         #: What is probably not meant, though it is no error.
         self.hints = hints
-        self._plan_json = plan_json
+        #: Seconds by phase: ``parse``, ``bind``, ``plan``, ``prepare``, ``run``, ``records``, ``commit``, ``retry``,
+        #: ``deliver`` and ``between``.
+        self.phases = phases
+        #: Seconds that its threads waited, all together: for ``disk``, ``verify``, ``source``, ``log``, ``lock``, ``queue``
+        #: and ``spill``.
+        self.waits = waits
+        #: True if its plan was found in the plan cache.
+        self.plan_cached = plan_cached
+        self._report: Dict[str, Any] = json.loads(plan_json) if plan_json else {}
 
     @property
     def plan_tree(self) -> Optional[Dict[str, Any]]:
         """The plan as nested dictionaries, for ``EXPLAIN`` and ``PROFILE``."""
-        return json.loads(self._plan_json)["plan"] if self._plan_json else None
+        return self._report.get("plan")
+
+    @property
+    def waterfall(self) -> Optional[List[Dict[str, Any]]]:
+        """The parts of the time, which add up to the whole, for ``PROFILE``: ``part``, ``kind`` and ``ns`` of each."""
+        return self._report["waterfall"]["parts"] if "waterfall" in self._report else None
+
+    @property
+    def finding(self) -> Optional[str]:
+        """One sentence that says where the time went and what would change it, for ``PROFILE``."""
+        return self._report.get("finding")
 
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={count}" for name, count in self.counters.items() if count)

@@ -204,6 +204,14 @@ def test_summaries(db):
     assert plan.plan and plan.plan_tree["operator"] and "rows" not in plan.plan_tree
     result = db.execute("PROFILE MATCH (n:Person) RETURN n.name")
     assert result.summary.plan_tree["rows"] == 2
+    assert plan.waterfall is None and plan.finding is None
+    parts = result.summary.waterfall
+    assert parts[-1]["part"] == "unexplained" and all(part["ns"] >= 0 for part in parts)
+    assert f"finding: {result.summary.finding}" in result.summary.plan
+    assert set(result.summary.waits) == {"disk", "verify", "source", "log", "lock", "queue", "spill"}
+    assert result.summary.phases["run"] > 0 and not result.summary.plan_cached
+    statements = db.execute("SHOW STATEMENTS YIELD statement, calls WHERE statement STARTS WITH 'PROFILE'").fetchall()
+    assert [tuple(row) for row in statements] == [("PROFILE MATCH (n:Person) RETURN n.name", 1)]
     # Asking for the summary takes no rows.
     assert len(result.fetchall()) == 2
 

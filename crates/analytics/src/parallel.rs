@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use model::{Interrupt, interrupt};
+
 /// Runs `work` on every task, on up to `threads` threads of which the caller's is one; results in order of the tasks.
 ///
 /// Cost: about 20 µs for each further thread, so callers pass one thread for small work.
@@ -30,9 +32,15 @@ pub(crate) fn map_tasks_with<S: Send, T: Send, R: Send>(
             results.push((index, work(state, task)));
         }
     };
+    let run = interrupt::of_this_thread();
     let mut results = std::thread::scope(|scope| {
         let take_all = &take_all;
-        let others: Vec<_> = others.iter_mut().map(|state| scope.spawn(move || take_all(state))).collect();
+        let run = run.as_ref();
+        let help = move |state| {
+            let _helping = run.map(Interrupt::help);
+            take_all(state)
+        };
+        let others: Vec<_> = others.iter_mut().map(|state| scope.spawn(move || help(state))).collect();
         let mut results = take_all(own);
         for other in others {
             match other.join() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::interrupt::check_this_thread;
+use model::meter::worked_ns;
 use model::{Result, Rule, Span, Value, error};
 
 use crate::ast::{self, StatementKind, StatementMode};
@@ -32,6 +33,31 @@ pub struct Compiled {
     pub parameters: Vec<(Arc<str>, Span)>,
     /// The plan is right only for the snapshot whose statistics were given, so it must not be kept for another.
     pub bound_to_snapshot: bool,
+    /// Time that it took.
+    pub times: CompileTimes,
+}
+
+/// Nanoseconds of the phases of a compilation, by the clock of the statement that it belongs to; 0 without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileTimes {
+    /// Text to syntax tree.
+    pub parse_ns: u64,
+    /// Names to what they mean; the subqueries of expressions are planned here, too.
+    pub bind_ns: u64,
+    /// Choice of operators and their order.
+    pub plan_ns: u64,
+}
+
+impl CompileTimes {
+    /// The times of two compilations together.
+    #[must_use]
+    pub fn and(self, other: CompileTimes) -> CompileTimes {
+        CompileTimes {
+            parse_ns: self.parse_ns + other.parse_ns,
+            bind_ns: self.bind_ns + other.bind_ns,
+            plan_ns: self.plan_ns + other.plan_ns,
+        }
+    }
 }
 
 /// Compiles one statement.
@@ -41,7 +67,11 @@ pub fn compile(text: &str, context: &CompileContext<'_>) -> Result<Statement> {
 
 /// Compiles one statement with a choice of optimiser rules, and tells what is known about it besides.
 pub fn compile_with(text: &str, context: &CompileContext<'_>, config: &OptimizerConfig) -> Result<Compiled> {
-    compile_parsed(text, &parser::parse(text)?, context, config)
+    let began = worked_ns();
+    let statement = parser::parse(text)?;
+    let parse_ns = worked_ns().saturating_sub(began);
+    let compiled = compile_parsed(text, &statement, context, config)?;
+    Ok(Compiled { times: CompileTimes { parse_ns, ..compiled.times }, ..compiled })
 }
 
 /// Compiles one statement of a script; `text` is the whole script, from which it was parsed.
@@ -56,7 +86,13 @@ pub fn compile_parsed(
         StatementMode::Explain => Prefix::Explain,
         StatementMode::Profile => Prefix::Profile,
     };
-    let plain = |statement| Compiled { statement, hints: Vec::new(), parameters: Vec::new(), bound_to_snapshot: false };
+    let plain = |statement| Compiled {
+        statement,
+        hints: Vec::new(),
+        parameters: Vec::new(),
+        bound_to_snapshot: false,
+        times: CompileTimes::default(),
+    };
     let schema_plan = |plan: Plan| plain(Statement::Query(prefix, Arc::new(plan)));
     match &statement.kind {
         StatementKind::Query(query) => compile_query(text, query, prefix, context, config),
@@ -112,12 +148,14 @@ fn compile_query(
     config: &OptimizerConfig,
 ) -> Result<Compiled> {
     let subqueries = Subqueries { context, config };
+    let began = worked_ns();
     let mut binder = Binder::new(text, context, &subqueries);
     let bound = binder.query(query)?;
     let mut hints = binder.finish_hints();
     let (mode, parameters) = (binder.mode, std::mem::take(&mut binder.parameters));
     let mut slots = binder.slots;
     let columns = bound.columns.clone();
+    let bound_at = worked_ns();
     let mut planner = Planner::new(context, config, &mut slots);
     let mut root = planner.union(bound)?;
     hints.append(&mut planner.unmet);
@@ -127,7 +165,9 @@ fn compile_query(
     // The rules give up early if the statement is to stop.
     check_this_thread()?;
     let plan = Plan { root, columns, column_types, slots: slots.into_infos(), mode };
-    Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot })
+    let (bind_ns, plan_ns) = (bound_at.saturating_sub(began), worked_ns().saturating_sub(bound_at));
+    let times = CompileTimes { parse_ns: 0, bind_ns, plan_ns };
+    Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot, times })
 }
 
 fn copy_plan(text: &str, copy: &ast::Copy) -> CopyPlan {

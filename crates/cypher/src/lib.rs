@@ -28,4 +28,4 @@ mod slots;
 pub mod token;
 
 pub use binder::Hint;
-pub use compile::{Compiled, compile, compile_parsed, compile_with};
+pub use compile::{CompileTimes, Compiled, compile, compile_parsed, compile_with};

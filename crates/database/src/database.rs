@@ -21,6 +21,7 @@ use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
 use crate::settings::{Access, Config};
+use crate::statements::Statements;
 use crate::statistics::Statistic;
 use crate::tools::Surroundings;
 
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     registry: RwLock<Arc<Registry>>,
     views: Arc<ViewCache>,
     pub(crate) plans: PlanCache,
+    /// Statistics of the statements that were run.
+    pub(crate) statements: Arc<Statements>,
     /// Held by the statement that is retried while others keep committing before it.
     pub(crate) retries: Mutex<()>,
     platform: Platform,
@@ -146,10 +149,12 @@ impl Database {
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
         let attachments = Arc::new(Attachments::new(store.clone()));
         let activity = Arc::new(Activity::default());
+        let statements = Arc::new(Statements::new(store.memory().clone()));
         let surroundings = Surroundings {
             activity: activity.clone(),
             store: Arc::from(store.path().to_string_lossy()),
             is_read_only: config.access == Access::ReadOnly,
+            statements: statements.clone(),
         };
         let made = Registry::with_sources(&config, views.clone(), Some(attachments.clone()), Some(&surroundings));
         let registry = RwLock::new(Arc::new(made));
@@ -161,6 +166,7 @@ impl Database {
             registry,
             views,
             plans,
+            statements,
             retries,
             platform,
             scheduler,

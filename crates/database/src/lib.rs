@@ -4,6 +4,8 @@
 //! - [`registry`]: the functions and procedures that queries can call.
 //! - [`plan_cache`]: compiled statements, kept until the store has changed enough to plan anew.
 //! - [`outlook`]: what is known of a statement before it runs.
+//! - [`phases`]: the time of a statement by phases.
+//! - `statements`: statistics of the statements that were run, for `SHOW STATEMENTS`.
 //! - [`plan_report`], [`statistics`]: the output of `EXPLAIN` and `PROFILE`, and the planner's statistics as rows.
 //! - `attempts`: transactions that are tried again after a conflict.
 //! - [`settings`]: how a database is opened and how queries run.
@@ -35,6 +37,7 @@ pub mod export;
 pub mod import;
 pub mod load;
 pub mod outlook;
+pub mod phases;
 mod picture;
 pub mod plan_cache;
 pub mod plan_report;
@@ -44,6 +47,7 @@ pub mod result;
 pub mod session;
 pub mod settings;
 mod shape;
+mod statements;
 pub mod statistics;
 pub mod tools;
 
@@ -58,9 +62,11 @@ pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
 pub use exec::profile::Counters;
 pub use model::memory::parse_bytes;
+pub use model::meter::{Wait, Waits};
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};
 pub use outlook::{Action, Outlook};
-pub use plan_report::{PlanLine, PlanReport};
+pub use phases::{Phase, Phases};
+pub use plan_report::{Part, PartKind, PlanLine, PlanReport, Waterfall};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};

@@ -13,6 +13,7 @@ use model::limits::PLAN_CACHE_ENTRIES;
 use model::{LabelId, Map, Schema, Span, Statistics};
 
 use crate::outlook::Outlook;
+use crate::statements::Entry;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,10 @@ pub(crate) struct Compiled {
     pub(crate) is_parallel: bool,
     /// Description and estimates that are known before it runs.
     pub(crate) outlook: Outlook,
+    /// The statistics that its runs are counted in.
+    pub(crate) entry: Arc<Entry>,
+    /// The shape of its plan.
+    pub(crate) shape: u64,
 }
 
 /// A plan and the fingerprint of the facts it rests on.

@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{Plan, explain};
+use cypher::plan::{OperatorId, Plan, explain};
 use exec::OperatorProfile;
 use exec::profile::Summary;
 use model::ReadView;
 use serde_json::{Value as Json, json};
 
+use crate::phases::Phases;
+use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
+use waterfall::waits_json;
+
+mod findings;
 mod statements;
+mod waterfall;
+
+pub use waterfall::{Part, PartKind, Waterfall};
 
 /// One operator of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +40,8 @@ pub struct PlanLine {
 pub struct PlanReport {
     /// The operators.
     pub lines: Vec<PlanLine>,
+    /// The time of the statement in parts, after `PROFILE`.
+    pub waterfall: Option<Waterfall>,
     text: String,
     /// The report as JSON, where another process has made it, and there are no lines.
     told: Option<String>,
@@ -63,23 +73,29 @@ impl PlanReport {
     pub(crate) fn explain(plan: &Plan, view: &dyn ReadView) -> PlanReport {
         let lines = lines(plan, statements::of(plan, view), &|_| None);
         let text = with_statements(explain::text(plan), &lines);
-        PlanReport { lines, text, told: None }
+        PlanReport { lines, text, ..PlanReport::default() }
     }
 
-    /// The report of `PROFILE`.
-    pub(crate) fn profile(plan: &Plan, summary: &Summary, has_sources: bool) -> PlanReport {
+    /// The report of `PROFILE` of a statement that has come through these phases.
+    pub(crate) fn profile(plan: &Plan, summary: &Summary, phases: &Phases, has_sources: bool) -> PlanReport {
         let actual = |id| summary.profile.get(&id).copied().unwrap_or_default();
         let of_sources = if has_sources { SOURCE_COLUMNS } else { &[] };
         let columns = || COLUMNS.iter().chain(of_sources);
-        let heads: Vec<&str> = columns().map(|(head, _)| *head).collect();
-        let cells = |id| columns().map(|(_, cell)| cell(&actual(id))).collect();
+        let ids: Vec<OperatorId> = explain::rows(plan).iter().map(|row| row.id).collect();
         let lines = lines(plan, Vec::new(), &|id| Some(actual(id)));
-        PlanReport { lines, text: explain::text_with(plan, &heads, &cells), told: None }
+        let heads: Vec<&str> = std::iter::once("off by").chain(columns().map(|(head, _)| *head)).collect();
+        let off = |id| ids.iter().position(|&other| other == id).map_or_else(String::new, |at| off_by(&lines[at]));
+        let cells = |id| std::iter::once(off(id)).chain(columns().map(|(_, cell)| cell(&actual(id)))).collect();
+        let mut waterfall = Waterfall::of(phases, &lines);
+        let scans = findings::picked_scans(plan, &ids);
+        waterfall.finding = findings::finding(&Evidence { waterfall: &waterfall, lines: &lines, scans });
+        let text = explain::text_with(plan, &heads, &cells) + &waterfall.text();
+        PlanReport { lines, waterfall: Some(waterfall), text, told: None }
     }
 
     /// A report that another process has made, as a table and as JSON.
     pub fn told(text: String, json: String) -> PlanReport {
-        PlanReport { lines: Vec::new(), text, told: Some(json) }
+        PlanReport { text, told: Some(json), ..PlanReport::default() }
     }
 
     /// The report as a table.
@@ -87,15 +103,30 @@ impl PlanReport {
         &self.text
     }
 
-    /// The report as JSON: `{"plan": {operator, details, estimatedRows, …, children: […]}}`. Keys keep their meaning from
-    /// version to version; new ones may be added.
+    /// The report as JSON: `{"plan": {operator, details, estimatedRows, …, children: […]}}`, and after `PROFILE` the
+    /// `waterfall` and the `finding`. Keys keep their meaning from version to version; new ones may be added.
     pub fn json(&self) -> String {
         if let Some(told) = &self.told {
             return told.clone();
         }
         let mut rest = self.lines.as_slice();
         let plan = tree(&mut rest).unwrap_or(Json::Null);
-        json!({ "plan": plan }).to_string()
+        match &self.waterfall {
+            None => json!({ "plan": plan }).to_string(),
+            Some(waterfall) => {
+                json!({ "plan": plan, "waterfall": waterfall.json(), "finding": waterfall.finding }).to_string()
+            }
+        }
+    }
+}
+
+/// The factor by which an estimate is off, where that is much.
+fn off_by(line: &PlanLine) -> String {
+    match estimate_factor(line) {
+        Some((factor, is_more)) if factor >= FACTOR_SHOWN => {
+            format!("×{factor:.0} {}", if is_more { "more" } else { "fewer" })
+        }
+        _ => String::new(),
     }
 }
 
@@ -148,6 +179,11 @@ fn tree(rest: &mut &[PlanLine]) -> Option<Json> {
         fields.insert("rows".into(), actual.rows.into());
         fields.insert("batches".into(), actual.batches.into());
         fields.insert("timeNs".into(), actual.time_ns.into());
+        fields.insert("wallNs".into(), actual.wall_ns.into());
+        fields.insert("waits".into(), waits_json(&actual.wall_waits));
+        if let Some((factor, _)) = estimate_factor(first).filter(|(factor, _)| *factor >= FACTOR_SHOWN) {
+            fields.insert("estimateOffBy".into(), factor.into());
+        }
         fields.insert("memoryPeakBytes".into(), actual.memory_peak.into());
         fields.insert("spilledBytes".into(), actual.spilled_bytes.into());
         fields.insert(
@@ -196,6 +232,6 @@ mod tests {
         let expected = format!(
             r#"{{"plan":{{"operator":"Join","details":"","estimatedRows":1.5,"children":[{{"operator":"Scan","details":"","estimatedRows":1.5,"children":[{leaf}]}},{leaf}]}}}}"#
         );
-        assert_eq!(PlanReport { lines, text: String::new(), told: None }.json(), expected);
+        assert_eq!(PlanReport { lines, ..PlanReport::default() }.json(), expected);
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 pub use cypher::Hint;
 use exec::identity::{numbered, rename};
 use exec::profile::Counters;
+use model::meter::Meter;
 use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PropertyKeyId, ReadView, Result, Value};
 
+use crate::phases::Phases;
 use crate::picture;
 use crate::plan_report::PlanReport;
 
@@ -65,6 +67,10 @@ pub struct StatementSummary {
     pub spilled_bytes: u64,
     /// Nanoseconds from its text to its last row.
     pub time_ns: u64,
+    /// The same by phases.
+    pub phases: Phases,
+    /// Counts of all its threads, and the sum of the time that they waited.
+    pub counts: Meter,
 }
 
 impl StatementSummary {
@@ -119,17 +125,22 @@ impl QueryResult {
 }
 
 impl Entities {
+    /// True if nodes or edges may stand in columns.
+    pub(crate) fn may_stand_in(columns: &[Arc<Column>]) -> bool {
+        let may = |column: &Arc<Column>| {
+            matches!(column.data, ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_))
+        };
+        columns.iter().any(may)
+    }
+
     /// Reads what stands in columns of a view, in one call of the store for all nodes and few for all edges. The edges get
     /// their numbers as ids, in the columns as well.
     pub fn of_columns(columns: &mut [Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
         let mut nodes = Vec::new();
         let mut edges = Vec::new();
         for column in columns.iter() {
-            match &column.data {
-                ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => {
-                    column.values().for_each(|value| collect(&value, &mut nodes, &mut edges));
-                }
-                _ => {}
+            if Entities::may_stand_in(std::slice::from_ref(column)) {
+                column.values().for_each(|value| collect(&value, &mut nodes, &mut edges));
             }
         }
         nodes.sort_unstable();

@@ -3,6 +3,7 @@
 //! Without `BEGIN` each statement is a transaction of its own, and is tried again if another wrote the same first. Within a transaction a statement that fails is undone
 //! alone, and the transaction goes on.
 
+mod account;
 mod edges;
 
 use std::borrow::Cow;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{CopyPlan, PlanMode, Prefix, SourceStatement, Statement};
+use cypher::plan::{CopyPlan, PlanMode, Prefix, SourceStatement, Statement, explain};
 use exec::identity::{edges_of_parameters, located, rename_parameters};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
@@ -19,6 +20,7 @@ use model::limits::{
     PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX, QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX,
     SHORT_QUERY_BYTES,
 };
+use model::meter;
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
@@ -29,11 +31,13 @@ use crate::activity::{Client, Registration, terminated};
 use crate::attempts::transact;
 use crate::database::Database;
 use crate::outlook::{Action, Outlook};
+use crate::phases::{Phase, Stopwatch};
 use crate::plan_cache::{Compiled, fingerprint};
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::Config;
+use account::{Account, CountedSink};
 
 /// A session: runs statements, one at a time.
 pub struct Session {
@@ -304,30 +308,44 @@ impl Session {
     fn run_here(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
         let clock = self.database.shared_clock();
         let start = clock.now_ns();
+        let _timed = meter::timed_by(clock.clone());
+        let account = Account::open(clock.clone(), start);
+        let outcome = self.run_on(&account, start, text, parameters, sink);
+        account.close(&self.database.shared.statements, text, clock.now_ns(), &self.interrupt, outcome)
+    }
+
+    fn run_on(
+        &mut self,
+        account: &Account,
+        start: u64,
+        text: &str,
+        parameters: &Parameters,
+        sink: &mut dyn ResultSink,
+    ) -> Result<StatementSummary> {
         let turn = self.turn.clone();
         let _at_work = turn.begin(self.priority, start, self.timeout);
         self.interrupt.reset();
+        // What was helped before, outside of statements, is none of this one.
+        self.interrupt.take_helped();
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
         self.interrupt.set_trial(self.trial.map(|limit| (self.clock.clone(), limit)));
         // All work for the statement on this thread can be cancelled, from the first look at the text on.
         let interrupt = self.interrupt.clone();
         let _listening = interrupt.listen();
-        let started = self.registration.start(text, &*clock);
+        let started = self.registration.start(text, start, self.database.clock());
         if started.is_err() {
             self.transaction = None;
             started?;
         }
         self.set_at_work(true);
-        let outcome = self.run_listening(text, parameters, sink);
+        let outcome = self.run_listening(account, text, parameters, &mut CountedSink { sink, account });
         self.set_at_work(false);
         if self.registration.end() && outcome.is_err() {
             self.transaction = None;
             self.registration.finish();
             return Err(terminated());
         }
-        let mut summary = outcome?;
-        summary.time_ns = clock.now_ns() - start;
-        Ok(summary)
+        outcome
     }
 
     /// Says to the transaction that is open whether a statement runs in it.
@@ -339,6 +357,7 @@ impl Session {
 
     fn run_listening(
         &mut self,
+        account: &Account,
         text: &str,
         parameters: &Parameters,
         sink: &mut dyn ResultSink,
@@ -350,15 +369,18 @@ impl Session {
         let compiled = match (&self.transaction, &snapshot) {
             (Some(transaction), _) => {
                 let facts = Facts { is_exact: false, generation: self.generation };
-                compile(&self.database, &registry, text, transaction.view(), facts, &self.interrupt)
+                compile(&self.database, &registry, text, transaction.view(), (facts, &self.interrupt), &account.watch)
             }
             (None, Some(snapshot)) => {
                 let facts = Facts { is_exact: true, generation: attached.generation };
-                compile(&self.database, &registry, text, &**snapshot, facts, &self.interrupt)
+                compile(&self.database, &registry, text, &**snapshot, (facts, &self.interrupt), &account.watch)
             }
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
         let compiled = compiled.map_err(Error::when_compiled)?;
+        if let Text::Query(compiled) = &compiled {
+            account.compiled(&compiled.entry, compiled.shape);
+        }
         if !sink.admits(&compiled.outlook()) {
             return Ok(StatementSummary::default());
         }
@@ -367,16 +389,22 @@ impl Session {
             Text::Commit => {
                 // It ends the transaction, so that it cannot be run again in another way.
                 self.interrupt.set_trial(None);
-                self.commit_listening().map(|()| StatementSummary::default())
+                account.watch.during(Phase::Commit, || self.commit_listening()).map(|()| StatementSummary::default())
             }
             Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
             Text::Checkpoint if self.in_transaction() => {
                 Err(error!(TransactionState, "CHECKPOINT writes what is committed, and a transaction is open")
                     .with_remedy("commit or roll it back first"))
             }
-            Text::Checkpoint => self.database.checkpoint().map(|()| StatementSummary::default()),
-            Text::Copy(copy) => crate::copy::run(self, &copy, parameters, sink),
+            Text::Checkpoint => {
+                account.watch.during(Phase::Run, || self.database.checkpoint()).map(|()| StatementSummary::default())
+            }
+            Text::Copy(copy) => {
+                account.watch.switch(Phase::Run);
+                crate::copy::run(self, &copy, parameters, sink)
+            }
             Text::Source(statement) => {
+                account.watch.switch(Phase::Run);
                 // It may last, and what it changes is not in the snapshot.
                 drop(snapshot);
                 crate::attach::statement::run(self, &statement, parameters, sink)
@@ -385,7 +413,7 @@ impl Session {
                 .interrupt
                 .check_unpaused()
                 .map(|()| sink.column_types(&compiled.plan.column_types))
-                .and_then(|()| self.run_query(&compiled, parameters, snapshot, sink))
+                .and_then(|()| self.run_query(account, &compiled, parameters, snapshot, sink))
                 .map(|mut summary| {
                     summary.hints.clone_from(&compiled.hints);
                     summary
@@ -404,6 +432,7 @@ impl Session {
 
     fn run_query(
         &mut self,
+        account: &Account,
         compiled: &Compiled,
         parameters: &Parameters,
         snapshot: Option<Arc<dyn ReadView>>,
@@ -423,7 +452,9 @@ impl Session {
         let has_sources = !database.shared.attachments.now().sources().is_empty();
         let (interrupt, memory_account) = (&self.interrupt, &memory);
         let registry = self.registry();
+        let watch = &account.watch;
         let run = Run {
+            watch,
             database,
             registry,
             compiled,
@@ -433,42 +464,13 @@ impl Session {
             memory: memory_account,
             transaction_us,
         };
-        let summary = match (compiled.plan.mode, snapshot) {
-            (PlanMode::Read, Some(snapshot)) => {
-                sink.columns(&names)?;
-                run.read(&*snapshot, sink)?
-            }
-            (PlanMode::Read, None) => {
-                sink.columns(&names)?;
-                let transaction = self.transaction.as_deref_mut().ok_or_else(|| no_transaction("read"))?;
-                run.read_or_undo(transaction, has_sources, sink)?
-            }
-            (PlanMode::Batches, Some(snapshot)) => {
-                let (summary, batches) = run.in_batches(&*snapshot)?;
-                give(&names, batches, sink)?;
-                summary
-            }
-            (PlanMode::Batches, None) => {
-                let place = "CALL { … } IN TRANSACTIONS";
-                let error = error!(TransactionState, "{place} commits on its own, but a transaction is open");
-                return Err(error.with_remedy("commit or roll it back first"));
-            }
-            (_, Some(snapshot)) => {
-                drop(snapshot);
-                let (summary, batches) = run.write_and_commit()?;
-                give(&names, batches, sink)?;
-                summary
-            }
-            (_, None) => {
-                let transaction = self.transaction.as_deref_mut().ok_or_else(|| no_transaction("write"))?;
-                let (summary, batches) = run.write_or_undo(transaction)?;
-                give(&names, batches, sink)?;
-                summary
-            }
-        };
-        let report =
-            (compiled.prefix == Prefix::Profile).then(|| PlanReport::profile(&compiled.plan, &summary, has_sources));
+        let transaction = self.transaction.as_deref_mut();
+        let summary = run.in_its_mode(snapshot, transaction, &names, has_sources, sink);
         let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
+        account.spilled(spilled_bytes);
+        let summary = summary?;
+        let report =
+            (compiled.prefix == Prefix::Profile).then(|| account.report(&compiled.plan, &summary, has_sources));
         let counters = summary.counters;
         Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report) })
     }
@@ -504,19 +506,21 @@ fn compile(
     registry: &Registry,
     text: &str,
     view: &dyn ReadView,
-    facts: Facts,
-    interrupt: &Interrupt,
+    (facts, interrupt): (Facts, &Interrupt),
+    watch: &Stopwatch,
 ) -> Result<Text> {
     let (schema, statistics) = (view.schema(), view.estimates());
     let basis = fingerprint(schema, statistics)
         .wrapping_add(u64::from(!facts.is_exact) + 2 * facts.generation)
         .wrapping_add(registry.tables_fingerprint());
     if let Some(compiled) = database.shared.plans.get(text, basis) {
+        watch.found_plan();
         return Ok(Text::Query(compiled));
     }
     let capabilities = view.capabilities();
     let context = CompileContext { catalog: registry, schema, statistics, capabilities, interrupt };
-    let cypher::Compiled { statement, hints, parameters, .. } = plan_for_facts(text, &context, facts)?;
+    let cypher::Compiled { statement, hints, parameters, times, .. } = plan_for_facts(text, &context, facts)?;
+    watch.compiled(times);
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),
         Statement::Source(statement) => return Ok(Text::Source(statement)),
@@ -526,10 +530,12 @@ fn compile(
         Statement::Checkpoint => return Ok(Text::Checkpoint),
         Statement::Query(prefix, plan) => (prefix, plan),
     };
-    let prepared = exec::prepare(&plan)?;
+    let prepared = watch.during(Phase::Prepare, || exec::prepare(&plan))?;
     let outlook = Outlook::of_plan(prefix, &plan);
     let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
-    let compiled = Arc::new(Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel });
+    let (entry, shape) = (database.shared.statements.entry(text), explain::shape(&plan));
+    let compiled = Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel, entry, shape };
+    let compiled = Arc::new(compiled);
     if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
         database.shared.plans.put(text, basis, compiled.clone());
     }
@@ -546,7 +552,8 @@ fn plan_for_facts(text: &str, context: &CompileContext<'_>, facts: Facts) -> Res
     let compiled = cypher::compile_with(text, context, &eager)?;
     match &compiled.statement {
         Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {
-            cypher::compile_with(text, context, &default)
+            let again = cypher::compile_with(text, context, &default)?;
+            Ok(cypher::Compiled { times: again.times.and(compiled.times), ..again })
         }
         _ => Ok(compiled),
     }
@@ -557,6 +564,7 @@ const KEPT_ROWS: &str = "the result, which is kept until the statement is commit
 
 /// One run of one statement.
 struct Run<'a> {
+    watch: &'a Stopwatch,
     database: &'a Database,
     registry: Arc<Registry>,
     compiled: &'a Compiled,
@@ -604,14 +612,65 @@ impl Run<'_> {
         }
     }
 
+    /// Runs the statement on a snapshot, or in the transaction that is open, and gives its rows.
+    fn in_its_mode(
+        &self,
+        snapshot: Option<Arc<dyn ReadView>>,
+        transaction: Option<&mut (dyn WriteTransaction + 'static)>,
+        names: &[Arc<str>],
+        has_sources: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Summary> {
+        let (summary, batches) = match (self.compiled.plan.mode, snapshot) {
+            (PlanMode::Read, Some(snapshot)) => {
+                sink.columns(names)?;
+                return self.read(&*snapshot, sink);
+            }
+            (PlanMode::Read, None) => {
+                sink.columns(names)?;
+                let transaction = transaction.ok_or_else(|| no_transaction("read"))?;
+                return self.read_or_undo(transaction, has_sources, sink);
+            }
+            (PlanMode::Batches, Some(snapshot)) => self.in_batches(&*snapshot)?,
+            (PlanMode::Batches, None) => {
+                let place = "CALL { … } IN TRANSACTIONS";
+                let error = error!(TransactionState, "{place} commits on its own, but a transaction is open");
+                return Err(error.with_remedy("commit or roll it back first"));
+            }
+            (_, Some(snapshot)) => {
+                drop(snapshot);
+                self.write_and_commit()?
+            }
+            (_, None) => self.write_or_undo(transaction.ok_or_else(|| no_transaction("write"))?)?,
+        };
+        self.watch.during(Phase::Deliver, || give(names, batches, sink))?;
+        Ok(summary)
+    }
+
     fn read(&self, view: &dyn ReadView, sink: &mut dyn ResultSink) -> Result<Summary> {
         let parameters = self.parameters_of(view)?;
+        self.watch.switch(Phase::Run);
         self.compiled.prepared.run(GraphAccess::Read(view), self.environment(&parameters), &mut |rows, columns| {
             self.assert_types(columns);
             let mut columns = columns.to_vec();
-            let entities = Entities::of_columns(&mut columns, view)?;
-            sink.rows(ResultBatch { columns, rows, entities })
+            let entities = self.entities(&mut columns, view)?;
+            self.watch.switch(Phase::Deliver);
+            let goes_on = sink.rows(ResultBatch { columns, rows, entities });
+            self.watch.switch(Phase::Run);
+            goes_on
         })
+    }
+
+    /// The nodes and edges that stand in columns.
+    fn entities(&self, columns: &mut [Arc<Column>], view: &dyn ReadView) -> Result<Entities> {
+        if !Entities::may_stand_in(columns) {
+            return Ok(Entities::default());
+        }
+        self.watch.during(Phase::Records, || Entities::of_columns(columns, view))
+    }
+
+    fn hydrate(&self, kept: Vec<(Vec<Arc<Column>>, usize)>, view: &dyn ReadView) -> Result<Vec<ResultBatch>> {
+        self.watch.during(Phase::Records, || hydrate(kept, view))
     }
 
     /// Runs a statement that only reads within a transaction. To a source a question that fails may be the end of its
@@ -637,18 +696,19 @@ impl Run<'_> {
         let environment = Environment { transactions: Some(&transactions), ..self.environment(&parameters) };
         let mut kept: Vec<(Vec<Arc<Column>>, usize)> = Vec::new();
         let mut charge = self.memory.open(KEPT_ROWS, None);
+        self.watch.switch(Phase::Run);
         let summary = self.compiled.prepared.run(GraphAccess::Read(snapshot), environment, &mut |rows, columns| {
             charge.grow_for(columns)?;
             kept.push((columns.to_vec(), rows));
             Ok(true)
         })?;
         let view = self.database.store().read()?;
-        Ok((summary, hydrate(kept, &*view)?))
+        Ok((summary, self.hydrate(kept, &*view)?))
     }
 
     /// Runs a statement as a transaction of its own; again, if another that committed first had written the same.
     fn write_and_commit(&self) -> Result<(Summary, Vec<ResultBatch>)> {
-        transact(self.database, self.isolation, self.interrupt, |transaction| self.write(transaction))
+        transact(self.database, self.isolation, self.interrupt, Some(self.watch), |transaction| self.write(transaction))
     }
 
     /// Runs a statement that writes within a transaction; if it fails, it is undone alone.
@@ -669,13 +729,14 @@ impl Run<'_> {
         let mut charge = self.memory.open(KEPT_ROWS, None);
         let parameters = self.parameters_of(transaction.view())?;
         let graph = GraphAccess::Write(&mut *transaction);
+        self.watch.switch(Phase::Run);
         let summary = self.compiled.prepared.run(graph, self.environment(&parameters), &mut |rows, columns| {
             self.assert_types(columns);
             charge.grow_for(columns)?;
             kept.push((columns.to_vec(), rows));
             Ok(true)
         })?;
-        Ok((summary, hydrate(kept, transaction.view())?))
+        Ok((summary, self.hydrate(kept, transaction.view())?))
     }
 }
 

@@ -12,6 +12,7 @@ use model::procedure::{
 use model::{Result, Value, error};
 
 use crate::activity::{Activity, DATABASE_NAME, Terminated};
+use crate::statements::Statements;
 
 mod meta;
 
@@ -27,6 +28,8 @@ pub(crate) struct Surroundings {
     pub(crate) store: Arc<str>,
     /// True if nothing can be written.
     pub(crate) is_read_only: bool,
+    /// Statistics of the statements that were run.
+    pub(crate) statements: Arc<Statements>,
 }
 
 type Rows = Vec<Vec<Value>>;
@@ -58,12 +61,20 @@ impl Procedure for Placed {
 
 /// All of them.
 pub(crate) fn procedures(surroundings: &Surroundings) -> Vec<Arc<dyn Procedure>> {
-    let tools = of_place().into_iter().chain(of_activity()).chain(meta::tools());
+    let tools = of_place().into_iter().chain(of_activity()).chain(of_statements()).chain(meta::tools());
     tools.map(|tool| Arc::new(Placed { tool, surroundings: surroundings.clone() }) as Arc<dyn Procedure>).collect()
 }
 
 const fn flag(name: &'static str) -> YieldSpec {
     of(name, "BOOLEAN")
+}
+
+const fn number(name: &'static str) -> YieldSpec {
+    of(name, "INTEGER")
+}
+
+const fn milliseconds(name: &'static str) -> YieldSpec {
+    of(name, "FLOAT")
 }
 
 const fn tool(name: &'static str, description: &'static str, yields: &'static [YieldSpec], rows: Listed) -> Tool {
@@ -150,6 +161,40 @@ const TRANSACTION: &[YieldSpec] = &[
     text("requestUri"),
     text("statusDetails"),
 ];
+const STATEMENT: &[YieldSpec] = &[
+    text("statement"),
+    number("calls"),
+    number("errors"),
+    number("rows"),
+    milliseconds("totalMs"),
+    milliseconds("meanMs"),
+    milliseconds("p99Ms"),
+    milliseconds("maxMs"),
+    milliseconds("parseMs"),
+    milliseconds("bindMs"),
+    milliseconds("planMs"),
+    milliseconds("prepareMs"),
+    milliseconds("runMs"),
+    milliseconds("recordsMs"),
+    milliseconds("commitMs"),
+    milliseconds("retryMs"),
+    milliseconds("deliverMs"),
+    milliseconds("diskWaitMs"),
+    milliseconds("verifyMs"),
+    milliseconds("sourceWaitMs"),
+    milliseconds("logWaitMs"),
+    milliseconds("lockWaitMs"),
+    milliseconds("queueMs"),
+    milliseconds("spillMs"),
+    number("blockUses"),
+    number("blockMisses"),
+    number("bytesRead"),
+    number("spilledBytes"),
+    number("roundTrips"),
+    number("planCacheHits"),
+    text("plan"),
+];
+const FORGOTTEN: &[YieldSpec] = &[number("statements")];
 const TERMINATION: &[YieldSpec] = &[text("transactionId"), text("username"), text("message")];
 
 /// Name and place of this.
@@ -209,6 +254,24 @@ fn of_activity() -> Vec<Tool> {
                 TERMINATION,
                 |surroundings, _, ids| Ok(names_of(ids).into_iter().map(|id| termination(surroundings, &id)).collect()),
             ),
+        ),
+    ]
+}
+
+/// Statistics of statements.
+fn of_statements() -> Vec<Tool> {
+    vec![
+        tool(
+            "dbms.statements",
+            "Statements that were run and what they cost, for SHOW STATEMENTS.",
+            STATEMENT,
+            |surroundings, _, _| Ok(surroundings.statements.rows()),
+        ),
+        tool(
+            "dbms.resetStatements",
+            "Forgets what SHOW STATEMENTS has counted; returns the number of statements.",
+            FORGOTTEN,
+            |surroundings, _, _| Ok(vec![vec![Value::Int(surroundings.statements.reset() as i64)]]),
         ),
     ]
 }

@@ -17,6 +17,7 @@
 //! - `identity`: what a relationship is known by, from statement to statement.
 //! - `stopping`: every operator, function and procedure stopped at every look at the interrupt.
 //! - `statements`: statements that store much or commit often, on disks that fail, in little memory, and stopped.
+//! - `introspection`: where the time of statements goes, and their statistics.
 //! - `depth`: values, texts and plans that are nested deeply.
 //! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `algorithm_writes`: algorithms that write, and fail on the way.
@@ -59,6 +60,8 @@ mod histories;
 mod identity;
 #[path = "it/import.rs"]
 mod import;
+#[path = "it/introspection.rs"]
+mod introspection;
 #[path = "it/kept.rs"]
 mod kept;
 #[path = "it/limits.rs"]

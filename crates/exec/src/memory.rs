@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cypher::plan::OperatorId;
 use model::memory::Reservation;
+use model::meter::{self, Wait};
 use model::platform::{Disk, TemporaryFile};
 use model::procedure::Workspace;
 use model::{Column, Consumer, Error, Map, MemoryBudget, Result, error};
@@ -276,14 +277,17 @@ struct CountedFile {
 
 impl TemporaryFile for CountedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let _waiting = meter::waiting(Wait::Spill);
         self.file.append(bytes)
     }
 
     fn write_at(&mut self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        let _waiting = meter::waiting(Wait::Spill);
         self.file.write_at(start, bytes)
     }
 
     fn read_at(&self, start: u64, out: &mut [u8]) -> io::Result<()> {
+        let _waiting = meter::waiting(Wait::Spill);
         self.file.read_at(start, out)
     }
 
@@ -404,6 +408,7 @@ impl<'m> Charge<'m> {
 
     /// Writes bytes at the end of a temporary file, and says where they stand.
     pub(crate) fn spill(&self, file: &mut SpillFile, bytes: &[u8]) -> Result<Extent> {
+        let _waiting = meter::waiting(Wait::Spill);
         file.file.append(bytes).map_err(|cause| spill_failure(&file.directory, "write", &cause))?;
         let extent = Extent { start: file.end, length: bytes.len() };
         file.end += bytes.len() as u64;
@@ -413,6 +418,7 @@ impl<'m> Charge<'m> {
 
     /// Writes bytes at a place of a temporary file that is not written in any other way.
     pub(crate) fn spill_at(&self, file: &mut SpillFile, start: u64, bytes: &[u8]) -> Result<()> {
+        let _waiting = meter::waiting(Wait::Spill);
         file.file.write_at(start, bytes).map_err(|cause| spill_failure(&file.directory, "write", &cause))?;
         self.count_spilled(bytes.len());
         Ok(())
@@ -456,6 +462,7 @@ impl SpillFile {
 
     /// Fills `out` with what stands from `start` on.
     pub(crate) fn read_at(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let _waiting = meter::waiting(Wait::Spill);
         self.file.read_at(start, out).map_err(|cause| spill_failure(&self.directory, "read", &cause))
     }
 }

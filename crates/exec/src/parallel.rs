@@ -18,7 +18,7 @@ use model::{Map, NodeBatch, NodeScan, ReadView, Result};
 use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
 use crate::neighbor_lists::SharedLists;
-use crate::profile::{OperatorProfile, Profiler};
+use crate::profile::{At, OperatorProfile, Profiler};
 use crate::runtime::Prepared;
 use crate::runtime::{Environment, Runtime, Scope, SharedStates};
 use spread::Holding;
@@ -198,7 +198,7 @@ impl<'p> Parts<'p> {
         own.morsel = Some((self.cut, range));
         own.holding = Holding::of_part(self.given.clone());
         if let Some(profiler) = &own.profiler {
-            profiler.switch(consumer);
+            profiler.switch(consumer.into());
         }
         let argument = Chunk::default();
         let result = work(Scope { runtime: &own, argument: &argument });
@@ -212,7 +212,7 @@ impl<'p> Parts<'p> {
     pub(crate) fn finish(self, runtime: &Runtime<'_>) {
         if let Some(profiler) = &runtime.profiler {
             let profiles = self.profiles.into_inner().unwrap_or_else(PoisonError::into_inner);
-            profiles.iter().for_each(|profile| profiler.add(profile));
+            profiler.add(&profiles);
         }
     }
 }
@@ -252,16 +252,21 @@ fn run_parts<T: Send>(
     };
     let workers = runtime.environment.settings.threads.min(ranges.len());
     runtime.environment.interrupt.use_threads(workers);
+    let before = runtime.profiler.as_ref().map(|profiler| profiler.switch(At::Parts));
     std::thread::scope(|scope| {
         for _ in 1..workers {
             scope.spawn(|| {
                 let _listening = runtime.environment.interrupt.listen();
+                let _helping = runtime.environment.interrupt.help();
                 work_through();
             });
         }
         work_through();
     });
     parts.finish(runtime);
+    if let (Some(profiler), Some(before)) = (&runtime.profiler, before) {
+        profiler.switch(before);
+    }
     // Parts after a failed one may be missing; those before it are there, so that the first failure is found.
     let outcome = outcome.into_iter().map(|part| part.into_inner().expect("nothing panics while it holds the lock"));
     outcome.flatten().collect()

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use cypher::plan::OperatorId;
 use model::Map;
-use model::meter::{self, Meter};
+use model::meter::{self, Meter, Waits};
 use model::platform::Clock;
 
 /// Numbers of changes that a statement made.
@@ -74,14 +74,28 @@ pub struct OperatorProfile {
     pub rows: u64,
     /// Batches in which it gave them.
     pub batches: u64,
-    /// Nanoseconds spent in it, without its inputs and consumers.
+    /// Nanoseconds spent in it, without its inputs and consumers: the sum of all threads.
     pub time_ns: u64,
+    /// Its part of the time that passed during the run. Where several threads worked, the time that passed is divided among
+    /// their operators in proportion to `time_ns`, so that the parts of all operators add up.
+    pub wall_ns: u64,
+    /// The part of `wall_ns` that was spent waiting, divided likewise.
+    pub wall_waits: Waits,
     /// The most bytes that it held in memory at a time.
     pub memory_peak: u64,
     /// Bytes that it wrote to temporary files.
     pub spilled_bytes: u64,
-    /// Its requests to the store.
+    /// Its requests to the store, and the sum of the time that its threads waited.
     pub storage: Meter,
+}
+
+impl OperatorProfile {
+    /// The part of the time that passed in which it computed.
+    pub fn wall_cpu_ns(&self) -> u64 {
+        let waited = self.wall_waits.total();
+        assert!(waited <= self.wall_ns, "an operator waits no longer than it runs");
+        self.wall_ns - waited
+    }
 }
 
 /// The effects of a run.
@@ -91,6 +105,24 @@ pub struct Summary {
     pub counters: Counters,
     /// Measurements of each operator, if they were asked for.
     pub profile: Map<OperatorId, OperatorProfile>,
+}
+
+/// Receiver of the time of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Nobody: the consumer of the result is at work, or the run begins or ends.
+    #[default]
+    Outside,
+    /// An operator.
+    Operator(OperatorId),
+    /// The parts of a pipeline, which measure themselves.
+    Parts,
+}
+
+impl From<Option<OperatorId>> for At {
+    fn from(id: Option<OperatorId>) -> At {
+        id.map_or(At::Outside, At::Operator)
+    }
 }
 
 /// Charges time to the operator that is at work.
@@ -103,7 +135,9 @@ pub(crate) struct Profiler<'a> {
 #[derive(Debug, Default)]
 struct State {
     operators: Map<OperatorId, OperatorProfile>,
-    current: Option<OperatorId>,
+    current: At,
+    /// Time that passed while parts ran, and that is not divided among them yet.
+    parts_ns: u64,
     since_ns: u64,
     /// The counts of the thread at that time.
     since: Meter,
@@ -118,7 +152,7 @@ impl<'a> Profiler<'a> {
     }
 
     /// Charges the time since the last switch to the operator at work, and puts another one to work.
-    pub(crate) fn switch(&self, to: Option<OperatorId>) -> Option<OperatorId> {
+    pub(crate) fn switch(&self, to: At) -> At {
         let now = self.clock.now_ns();
         let mut state = self.state.borrow_mut();
         let spent = now.saturating_sub(state.since_ns);
@@ -126,12 +160,19 @@ impl<'a> Profiler<'a> {
         let counts = meter::read();
         let asked = counts.since(std::mem::replace(&mut state.since, counts));
         let from = std::mem::replace(&mut state.current, to);
-        if let Some(id) = from {
-            let profile = state.operators.entry(id).or_default();
-            profile.time_ns += spent;
-            profile.storage.add(&asked);
+        match from {
+            At::Outside => {}
+            At::Operator(id) => {
+                let profile = state.operators.entry(id).or_default();
+                profile.time_ns += spent;
+                profile.wall_ns += spent;
+                profile.wall_waits.add(&asked.waits);
+                profile.storage.add(&asked);
+            }
+            // The counts are those of the parts that this thread ran.
+            At::Parts => state.parts_ns += spent,
         }
-        if let Some(id) = to {
+        if let At::Operator(id) = to {
             state.operators.entry(id).or_default();
         }
         from
@@ -139,7 +180,7 @@ impl<'a> Profiler<'a> {
 
     /// The operator at work.
     pub(crate) fn current(&self) -> Option<OperatorId> {
-        self.state.borrow().current
+        if let At::Operator(id) = self.state.borrow().current { Some(id) } else { None }
     }
 
     /// Counts a batch that an operator gave.
@@ -150,21 +191,55 @@ impl<'a> Profiler<'a> {
         profile.batches += 1;
     }
 
-    /// Adds what a helper thread measured.
-    pub(crate) fn add(&self, other: &Map<OperatorId, OperatorProfile>) {
+    /// Adds what parts measured, each on some thread, and divides among their operators the time that has passed at
+    /// [`At::Parts`].
+    pub(crate) fn add<'m>(&self, parts: impl IntoIterator<Item = &'m Map<OperatorId, OperatorProfile>>) {
+        let current = self.state.borrow().current;
+        self.switch(current);
+        let mut all: Map<OperatorId, OperatorProfile> = Map::default();
+        for (&id, profile) in parts.into_iter().flatten() {
+            let sum = all.entry(id).or_default();
+            sum.rows += profile.rows;
+            sum.batches += profile.batches;
+            sum.time_ns += profile.time_ns;
+            sum.storage.add(&profile.storage);
+        }
         let mut state = self.state.borrow_mut();
-        for (&id, profile) in other {
+        let passed = std::mem::take(&mut state.parts_ns);
+        divide(&mut all, passed);
+        for (id, profile) in all {
             let sum = state.operators.entry(id).or_default();
             sum.rows += profile.rows;
             sum.batches += profile.batches;
             sum.time_ns += profile.time_ns;
+            sum.wall_ns += profile.wall_ns;
+            sum.wall_waits.add(&profile.wall_waits);
             sum.storage.add(&profile.storage);
         }
     }
 
     /// Returns the measurements.
     pub(crate) fn finish(self) -> Map<OperatorId, OperatorProfile> {
-        self.switch(None);
+        self.switch(At::Outside);
         self.state.into_inner().operators
     }
 }
+
+/// Divides the time that passed among operators in proportion to the time of their threads.
+fn divide(operators: &mut Map<OperatorId, OperatorProfile>, passed_ns: u64) {
+    let time: u64 = operators.values().map(|profile| profile.time_ns).sum();
+    let mut left = passed_ns;
+    for profile in operators.values_mut() {
+        profile.wall_ns = meter::share(profile.time_ns, passed_ns, time);
+        profile.wall_waits = profile.storage.waits.share(passed_ns, time);
+        left -= profile.wall_ns;
+    }
+    // What rounding has left, or all where no clock has moved.
+    let most = operators.iter_mut().max_by_key(|(id, profile)| (profile.time_ns, std::cmp::Reverse(**id)));
+    if let Some((_, profile)) = most {
+        profile.wall_ns += left;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
 use crate::parallel::spread::Holding;
-use crate::profile::{Counters, OperatorProfile, Profiler};
+use crate::profile::{At, Counters, OperatorProfile, Profiler};
 
 /// A consumer's answer to whether it wants more rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Step {
         let Some(profiler) = &scope.runtime.profiler else {
             return self.operator.run(scope, sink);
         };
-        let consumer = profiler.switch(Some(self.id));
+        let consumer = profiler.switch(At::Operator(self.id));
         let flow = self.operator.run(scope, &mut |chunk| {
             profiler.gave(self.id, chunk.rows);
             let producer = profiler.switch(consumer);
@@ -252,14 +252,11 @@ impl<'a> Runtime<'a> {
         *self.renewed.borrow_mut() = Some(view);
     }
 
-    /// Adds what a run for a part of the rows did.
-    pub(crate) fn add(&self, counters: &Counters, profile: &Map<OperatorId, OperatorProfile>) {
+    /// Adds the changes of a run for a part of the rows.
+    pub(crate) fn add(&self, counters: &Counters) {
         let mut sum = self.counters.get();
         sum.add(counters);
         self.counters.set(sum);
-        if let Some(profiler) = &self.profiler {
-            profiler.add(profile);
-        }
     }
 
     /// Ends the run: what each operator did.

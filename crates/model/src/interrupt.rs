@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::WORK_BETWEEN_CHECKS;
+use crate::meter::{self, Meter, Timed};
 use crate::platform::Clock;
 use crate::schedule::Turn;
 
@@ -29,6 +30,9 @@ struct State {
     done: AtomicU64,
     total: AtomicU64,
     turn: OnceLock<Arc<Turn>>,
+    /// Counts of threads that have helped the run.
+    helped: Mutex<Meter>,
+    has_helped: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -67,6 +71,22 @@ impl Drop for Listening {
     fn drop(&mut self) {
         let before = self.before.take();
         HEARD.with(|heard| *heard.borrow_mut() = before);
+    }
+}
+
+/// As long as it lives, this thread works for a run that another thread drives; see [`Interrupt::help`].
+#[derive(Debug)]
+pub struct Helping {
+    interrupt: Interrupt,
+    before: Meter,
+    _timed: Option<Timed>,
+}
+
+impl Drop for Helping {
+    fn drop(&mut self) {
+        let counts = meter::read().since(self.before);
+        locked(&self.interrupt.0.helped).add(&counts);
+        self.interrupt.0.has_helped.store(true, Ordering::Release);
     }
 }
 
@@ -126,6 +146,22 @@ impl Interrupt {
     pub fn listen(&self) -> Listening {
         let before = HEARD.with(|heard| heard.borrow_mut().replace(self.clone()));
         Listening { before, on_this_thread: PhantomData }
+    }
+
+    /// Until the guard is dropped, this thread helps the run that another thread drives: its waits are timed, and its counts
+    /// are those of the run.
+    #[must_use]
+    pub fn help(&self) -> Helping {
+        let timed = self.0.turn.get().map(|turn| meter::timed_by(turn.clock().clone()));
+        Helping { interrupt: self.clone(), before: meter::read(), _timed: timed }
+    }
+
+    /// Takes the counts of the threads that have helped the run.
+    pub fn take_helped(&self) -> Meter {
+        if !self.0.has_helped.swap(false, Ordering::Acquire) {
+            return Meter::default();
+        }
+        std::mem::take(&mut locked(&self.0.helped))
     }
 
     /// Lowers the flag, takes the deadline and the trial away and clears progress, before the next run.
@@ -245,8 +281,8 @@ impl Interrupt {
     }
 }
 
-fn locked(deadline: &Mutex<Option<Deadline>>) -> MutexGuard<'_, Option<Deadline>> {
-    deadline.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

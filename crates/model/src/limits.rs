@@ -25,6 +25,12 @@ pub const ORDERED_PATTERN_MAX: usize = 96;
 pub const QUERY_BYTES_MAX: usize = 16 << 20;
 /// Plans kept by the plan cache of one database.
 pub const PLAN_CACHE_ENTRIES: usize = 512;
+/// Statements of which a database keeps statistics.
+pub const STATEMENTS_MAX: usize = 1_000;
+/// Bytes that statistics of statements take in a database.
+pub const STATEMENTS_BYTES_MAX: usize = 4 << 20;
+/// Bytes of the text of a statement that its statistics show.
+pub const STATEMENT_TEXT_BYTES_MAX: usize = 2 << 10;
 /// Bytes of unmerged writes that a store holds in memory before it writes files.
 pub const MEMTABLE_BYTES_MAX: usize = 64 << 20;
 /// Memory a bulk import may use unless told otherwise, in bytes.

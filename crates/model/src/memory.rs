@@ -53,9 +53,11 @@ pub enum Consumer {
     SourceCache,
     /// Results of algorithms, kept under a name to be mended as the graph changes.
     KeptComputations,
+    /// Statistics of the statements that were run.
+    Statements,
 }
 
-const CONSUMERS: usize = 10;
+const CONSUMERS: usize = 11;
 
 impl Consumer {
     /// Every consumer, in the order of reports.
@@ -70,6 +72,7 @@ impl Consumer {
         Consumer::GraphViews,
         Consumer::SourceCache,
         Consumer::KeptComputations,
+        Consumer::Statements,
     ];
 
     /// Its name in messages and reports.
@@ -85,6 +88,7 @@ impl Consumer {
             Consumer::GraphViews => "graph views",
             Consumer::SourceCache => "source cache",
             Consumer::KeptComputations => "kept computations",
+            Consumer::Statements => "statements",
         }
     }
 
@@ -96,7 +100,7 @@ impl Consumer {
             Consumer::BlockCache => 8,
             Consumer::Compaction => 2,
             Consumer::Sort | Consumer::Query | Consumer::Import | Consumer::GraphViews => 8,
-            Consumer::OpenFiles => 1,
+            Consumer::OpenFiles | Consumer::Statements => 1,
             Consumer::SourceCache | Consumer::KeptComputations => 4,
         }
     }

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::meter::{self, Wait};
 use crate::platform::Clock;
 
 /// A statement is short for so long, in nanoseconds.
@@ -253,6 +254,7 @@ impl Turn {
 
     /// Waits until it comes first, but not longer than a pause.
     fn rest(&self) {
+        let _waiting = meter::waiting(Wait::Queue);
         let scheduler = &self.scheduler;
         self.rests.fetch_add(1, Ordering::Relaxed);
         scheduler.resting.fetch_add(1, Ordering::Relaxed);
@@ -273,6 +275,11 @@ impl Turn {
         drop(long);
         self.scheduler.wake();
         Aside { turn: self, threads, entry }
+    }
+
+    /// The clock of the scheduler.
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.scheduler.clock
     }
 
     /// Number of times that the statements of this turn have rested.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use database::{Error, ResultBatch, StatementSummary};
+use database::{Error, Phase, ResultBatch, StatementSummary, Wait};
 use model::{ColumnData, error};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -397,6 +397,16 @@ impl QueryResult {
         fields.set_item("query", &*self.text)?;
         fields.set_item("counters", counts)?;
         fields.set_item("time", summary.time_ns as f64 / 1e9)?;
+        let (phases, waits) = (PyDict::new(py), PyDict::new(py));
+        for phase in Phase::ALL {
+            phases.set_item(phase.name(), summary.phases.ns(phase) as f64 / 1e9)?;
+        }
+        for wait in Wait::ALL {
+            waits.set_item(wait.name(), summary.counts.waits.of(wait) as f64 / 1e9)?;
+        }
+        fields.set_item("phases", phases)?;
+        fields.set_item("waits", waits)?;
+        fields.set_item("plan_cached", summary.phases.is_plan_cached)?;
         fields.set_item("memory_peak", summary.memory_peak)?;
         fields.set_item("spilled_bytes", summary.spilled_bytes)?;
         fields.set_item("plan", summary.plan.as_deref())?;

@@ -51,7 +51,8 @@ pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
             let is_profile = lines[0].actual.is_some();
             out.string(if is_profile { "profile" } else { "plan" });
             let mut rest = lines;
-            operator(out, &mut rest);
+            let waterfall = summary.report.as_ref().and_then(|report| report.waterfall.as_ref());
+            operator(out, &mut rest, waterfall.map(|waterfall| waterfall.finding.as_str()));
         }
         if has_statuses {
             statuses(out, ending, hints);
@@ -139,8 +140,8 @@ fn write_stats(out: &mut Encoder<'_>, stats: &[(&str, u64)], counters: &Counters
     out.bool(counters.contains_updates());
 }
 
-/// The first of the lines as a map, with those below it, which are taken from `rest`.
-fn operator(out: &mut Encoder<'_>, rest: &mut &[PlanLine]) {
+/// The first of the lines as a map, with those below it, which are taken from `rest`. The finding stands at the root.
+fn operator(out: &mut Encoder<'_>, rest: &mut &[PlanLine], finding: Option<&str>) {
     let Some((first, below)) = rest.split_first() else { return out.map(0) };
     let end = below.iter().position(|line| line.depth <= first.depth).unwrap_or(below.len());
     let (mut children, behind) = below.split_at(end);
@@ -151,14 +152,20 @@ fn operator(out: &mut Encoder<'_>, rest: &mut &[PlanLine]) {
     out.string("identifiers");
     out.list(0);
     out.string("args");
-    let memory = actual.map(|actual| actual.memory_peak);
-    out.map(2 + usize::from(memory.is_some()));
+    out.map(2 + 3 * usize::from(actual.is_some()) + usize::from(finding.is_some()));
     out.entry("Details", &first.details);
     out.string("EstimatedRows");
     out.float(first.estimated_rows);
-    if let Some(memory) = memory {
-        out.string("Memory");
-        out.int(memory as i64);
+    if let Some(actual) = actual {
+        let numbers =
+            [("Memory", actual.memory_peak), ("WallTime", actual.wall_ns), ("WaitTime", actual.wall_waits.total())];
+        for (name, number) in numbers {
+            out.string(name);
+            out.int(number as i64);
+        }
+    }
+    if let Some(finding) = finding {
+        out.entry("Finding", finding);
     }
     if let Some(actual) = actual {
         // A use of a block is the nearest to what Neo4j counts as a hit of the database.
@@ -178,7 +185,7 @@ fn operator(out: &mut Encoder<'_>, rest: &mut &[PlanLine]) {
     out.string("children");
     out.list(children.iter().filter(|line| line.depth == first.depth + 1).count());
     while !children.is_empty() {
-        operator(out, &mut children);
+        operator(out, &mut children, None);
     }
 }
 

@@ -31,10 +31,11 @@ pub(crate) mod turn;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use model::limits::MEMTABLE_BYTES_MAX;
+use model::meter::{self, Wait};
 use model::platform::Platform;
 use model::{
     Capabilities, GraphStore, Interrupt, IsolationLevel, MemoryBudget, ReadView, Result, WriteTransaction, error,
@@ -372,4 +373,16 @@ impl GraphStore for NativeStore {
 /// Locks a mutex whose data is whole at every moment, so that a panic elsewhere while it was held does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same; the time is counted if somebody else holds the lock.
+fn lock_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.try_lock() {
+        Ok(held) => held,
+        Err(TryLockError::Poisoned(held)) => PoisonError::into_inner(held),
+        Err(TryLockError::WouldBlock) => {
+            let _waiting = meter::waiting(Wait::Lock);
+            lock(mutex)
+        }
+    }
 }

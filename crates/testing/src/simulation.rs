@@ -6,6 +6,7 @@ pub mod journal;
 pub mod memory;
 pub mod power_cut;
 pub mod reading;
+pub mod slow;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub use journal::{Event, Journal, JournalDisk};
 pub use memory::MemoryDisk;
 pub use power_cut::{SURVIVALS, Survival, Wreck};
 pub use reading::ReadOnlyDisk;
+pub use slow::{Delays, SlowClock, SlowDisk};
 
 /// Bytes of a file that are read together.
 pub const PAGE_BYTES: u64 = 4_096;

@@ -68,6 +68,12 @@ const TRANSACTION: &[&str] = &[
     "startTime", "status", "elapsedTime", "outerTransactionId", "metaData", "parameters", "currentQueryStartTime",
     "currentQueryStatus", "currentQueryElapsedTime", "protocol", "requestUri", "statusDetails",
 ];
+const STATEMENT: &[&str] = &[
+    "statement", "calls", "errors", "rows", "totalMs", "meanMs", "p99Ms", "maxMs", "parseMs", "bindMs", "planMs",
+    "prepareMs", "runMs", "recordsMs", "commitMs", "retryMs", "deliverMs", "diskWaitMs", "verifyMs", "sourceWaitMs",
+    "logWaitMs", "lockWaitMs", "queueMs", "spillMs", "blockUses", "blockMisses", "bytesRead", "spilledBytes",
+    "roundTrips", "planCacheHits", "plan",
+];
 const USER: &[&str] = &["user", "roles", "passwordChangeRequired", "suspended", "home"];
 const SERVER: &[&str] =
     &["name", "address", "state", "health", "hosting", "serverId", "httpAddress", "httpsAddress", "version"];
@@ -89,6 +95,7 @@ const SHOWN: &[Shown] = &[
     Shown { shown: 13, part: Part::Of("neo4j"), ..plain(&["DEFAULT", "DATABASE"], &["dbms", "databases"], DATABASE) },
     Shown { shown: 13, part: Part::Of("neo4j"), ..plain(&["HOME", "DATABASE"], &["dbms", "databases"], DATABASE) },
     Shown { shown: 10, part: Part::Named, ..plain(&["TRANSACTIONS"], &["dbms", "transactions"], TRANSACTION) },
+    Shown { shown: 8, ..plain(&["STATEMENTS"], &["dbms", "statements"], STATEMENT) },
     plain(&["CURRENT", "USER"], &["dbms", "currentUser"], USER),
     plain(&["USERS"], &["dbms", "users"], USER),
     Shown { shown: 5, ..plain(&["SERVERS"], &["dbms", "servers"], SERVER) },
@@ -113,7 +120,7 @@ impl Parser<'_> {
             SHOWN.iter().for_each(|shown| self.try_keywords(&shown.words[..1]));
             return Err(self.expected(
                 "CONSTRAINTS, DATABASES, FUNCTIONS, INDEXES, PROCEDURES, SERVERS, SETTINGS, SORT KEYS, SOURCES, \
-                 TRANSACTIONS or USERS",
+                 STATEMENTS, TRANSACTIONS or USERS",
             ));
         };
         self.shown(shown, start)

@@ -30,6 +30,18 @@ pub fn rows(plan: &Plan) -> Vec<PlanRow> {
     rows
 }
 
+/// A number for the operators of a plan and their order, without what they do.
+pub fn shape(plan: &Plan) -> u64 {
+    // FNV-1a with 64 bits.
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    details::each_name(&plan.root, 0, &mut |depth, name| {
+        for byte in name.bytes().chain([depth as u8]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    });
+    hash
+}
+
 /// The plan as a table for people.
 pub fn text(plan: &Plan) -> String {
     text_with(plan, &[], &|_| Vec::new())

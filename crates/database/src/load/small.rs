@@ -16,7 +16,7 @@ fn transact(
     interrupt: &Interrupt,
     work: impl Fn(&mut dyn WriteTransaction, &mut LoadSummary) -> Result<()>,
 ) -> Result<LoadSummary> {
-    attempts::transact(database, IsolationLevel::Snapshot, interrupt, |transaction| {
+    attempts::transact(database, IsolationLevel::Snapshot, interrupt, None, |transaction| {
         let mut done = LoadSummary::default();
         work(transaction, &mut done)?;
         Ok(done)

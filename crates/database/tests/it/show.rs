@@ -16,6 +16,7 @@ const SHOWN: &[(&str, &str, usize)] = &[
     ("DEFAULT DATABASE", "dbms.databases('neo4j')", 13),
     ("HOME DATABASE", "dbms.databases('neo4j')", 13),
     ("TRANSACTIONS", "dbms.transactions()", 10),
+    ("STATEMENTS", "dbms.statements()", 8),
     ("CURRENT USER", "dbms.currentUser()", 5),
     ("USERS", "dbms.users()", 5),
     ("SERVERS", "dbms.servers()", 5),

@@ -17,6 +17,7 @@ use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowering};
 use crate::memory::Charge;
 use crate::parallel::{self, ScanPipeline};
+use crate::profile::At;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::size::chunk_bytes;
 
@@ -178,13 +179,23 @@ impl Physical for Gather {
             State { parts, next: 0, current: 0, ahead_rows: 0, charge: runtime.charge("Gather"), stopped: false };
         let exchange = Exchange { state: Mutex::new(state), changed: Condvar::new() };
         // The time of this thread is that of those it waits for.
-        let consumer = runtime.profiler.as_ref().and_then(|profiler| profiler.switch(None));
+        let before = runtime.profiler.as_ref().map(|profiler| profiler.switch(At::Parts));
         let part_of = parallel::Parts::new(runtime, view, self.pipeline.scan(), None);
         let work_through = || {
+            let _helping = runtime.environment.interrupt.help();
             while let Some(part) = exchange.begin() {
                 let range: Range<u64> = ranges[part].clone();
                 let outcome = part_of.run(range, Some(self.input.id), &|scope| {
-                    self.input.operator.run(scope, &mut |chunk| Ok(exchange.put(part, chunk))).map(|_| ())
+                    let put = |chunk| {
+                        // It may have to wait for the consumer.
+                        let producer = scope.runtime.profiler.as_ref().map(|profiler| profiler.switch(At::Outside));
+                        let flow = exchange.put(part, chunk);
+                        if let (Some(profiler), Some(producer)) = (&scope.runtime.profiler, producer) {
+                            profiler.switch(producer);
+                        }
+                        Ok(flow)
+                    };
+                    self.input.operator.run(scope, &mut { put }).map(|_| ())
                 });
                 exchange.end(part, outcome);
             }
@@ -205,8 +216,8 @@ impl Physical for Gather {
             Ok(Flow::Continue)
         });
         part_of.finish(runtime);
-        if let Some(profiler) = &runtime.profiler {
-            profiler.switch(consumer);
+        if let (Some(profiler), Some(before)) = (&runtime.profiler, before) {
+            profiler.switch(before);
         }
         flow
     }

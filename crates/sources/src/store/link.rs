@@ -3,10 +3,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use model::meter::{self, Wait};
 use model::{Column, Error, ErrorCode, Result};
 
 use super::layout::Layout;
 use crate::connector::{Connector, Question, Reading, RowsSink, StreamId, Writing};
+
+/// A sink whose own work is none of the time that is waited for its rows.
+fn at_work<'s>(sink: &'s mut RowsSink<'_>) -> impl FnMut(usize, Vec<Column>) -> Result<bool> + 's {
+    |number, columns| {
+        let _working = meter::working();
+        sink(number, columns)
+    }
+}
 
 /// A connection of a source, as views and transactions use it.
 pub(crate) struct Link {
@@ -113,7 +122,7 @@ impl Link {
 
     fn count(&self) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        model::meter::count(|meter| meter.round_trips += 1);
+        meter::count(|meter| meter.round_trips += 1);
     }
 
     fn with<T>(&self, question: Option<&Question<'_>>, run: impl FnOnce(&mut dyn Reading) -> Result<T>) -> Result<T> {
@@ -126,6 +135,7 @@ impl Link {
         question: Option<&Question<'_>>,
         run: impl FnOnce(&mut dyn Reading, Option<&mut Sent>) -> Result<T>,
     ) -> Result<T> {
+        let _waiting = meter::waiting(Wait::Source);
         let mut held = self.state();
         held.settle().map_err(|error| self.explain(error, None))?;
         let Held { state, sent } = &mut *held;
@@ -150,7 +160,7 @@ impl Link {
             return Ok(());
         }
         self.count();
-        self.with(questions.first(), |reading| reading.ask(questions, sink))
+        self.with(questions.first(), |reading| reading.ask(questions, &mut at_work(sink)))
     }
 
     /// Asks some questions and sends others, whose answers are taken by [`Link::receive`], all in one round trip; whether
@@ -167,8 +177,9 @@ impl Link {
         self.count();
         self.with_sent(questions.first(), |reading, sent| {
             // Answers that came before and that nobody took are not lost.
-            let Some(sent @ Sent::Nothing) = sent else { return reading.ask(questions, sink).map(|()| false) };
-            let is_sent = reading.ask_and_send(questions, sink, others)?;
+            let mut sink = at_work(sink);
+            let Some(sent @ Sent::Nothing) = sent else { return reading.ask(questions, &mut sink).map(|()| false) };
+            let is_sent = reading.ask_and_send(questions, &mut sink, others)?;
             if is_sent {
                 *sent = Sent::Waiting;
             }
@@ -191,10 +202,12 @@ impl Link {
 
     /// Gives the answers to what was sent.
     pub(crate) fn receive(&self, sink: &mut RowsSink<'_>) -> Result<()> {
+        let _waiting = meter::waiting(Wait::Source);
+        let mut sink = at_work(sink);
         let mut held = self.state();
         let Held { state, sent } = &mut *held;
         let result = match (std::mem::take(sent), state) {
-            (Sent::Waiting, State::Reading(reading)) => reading.receive(sink),
+            (Sent::Waiting, State::Reading(reading)) => reading.receive(&mut sink),
             (Sent::Answered(answers), _) => {
                 answers.into_iter().try_for_each(|(number, columns)| sink(number, columns).map(drop))
             }
@@ -238,6 +251,7 @@ impl Link {
     /// Uses the transaction, which must be one.
     pub(crate) fn change<T>(&self, run: impl FnOnce(&mut dyn Writing) -> Result<T>) -> Result<T> {
         self.count();
+        let _waiting = meter::waiting(Wait::Source);
         let mut held = self.state();
         let state = &mut held.state;
         if let State::ToWrite = state {
@@ -252,6 +266,7 @@ impl Link {
     /// Ends the transaction, making it durable.
     pub(crate) fn commit(&self) -> Result<()> {
         self.count();
+        let _waiting = meter::waiting(Wait::Source);
         match std::mem::replace(&mut self.state().state, State::Closed) {
             State::Writing(writing) => writing.commit().map_err(|error| self.explain(error, None)),
             State::ToWrite => Ok(()),

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::interrupt::check_this_thread;
+use model::meter::{self, Wait};
 use model::{Consumer, Error, ErrorCode, Interrupt, MemoryBudget, Result};
 
 use super::merges::Extent;
@@ -303,6 +304,7 @@ impl Engine {
     /// Waits a while for a flush or merge to end, on behalf of a caller that began to wait at that time; fails if the run on this
     /// thread should stop, or if a transaction in which nothing is done puts both off.
     fn wait_to_be_told<'s>(&'s self, state: MutexGuard<'s, State>, began_ns: u64) -> Result<MutexGuard<'s, State>> {
+        let _waiting = meter::waiting(Wait::Lock);
         drop(self.background.flushed.wait_timeout(state, PATIENCE));
         check_this_thread()?;
         self.check_holder(&lock(&self.head), began_ns)?;

@@ -13,7 +13,7 @@ use super::conflicts::Conflicts;
 use super::flush::SinceFlush;
 use super::indexes::Followers;
 use super::turn::{Activity, Turn};
-use super::{Engine, lock};
+use super::{Engine, lock, lock_waiting};
 use crate::error::StorageError;
 use crate::format::NODE_ID_LIMIT;
 use crate::snapshot::Snapshot;
@@ -372,7 +372,7 @@ fn hashes(items: &[Item]) -> Box<[u64]> {
 impl Engine {
     /// The head, once nobody builds files anew and nobody else has the writers' turn.
     pub(super) fn head_to_write(&self, has_turn: bool) -> Result<MutexGuard<'_, Head>> {
-        let (mut head, mut began_ns) = (lock(&self.head), None);
+        let (mut head, mut began_ns) = (lock_waiting(&self.head), None);
         while head.is_held || (head.holder.is_some() && !has_turn) {
             let began_ns = *began_ns.get_or_insert_with(|| self.platform.clock.now_ns());
             head = self.wait_at(head)?;
@@ -386,7 +386,7 @@ impl Engine {
 
     /// Begins a transaction.
     pub(super) fn begin(self: &Arc<Self>, isolation: IsolationLevel) -> Result<Start> {
-        let mut head = lock(&self.head);
+        let mut head = lock_waiting(&self.head);
         while head.is_held {
             head = self.wait_at(head)?;
         }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use model::Result;
+use model::meter::{self, Wait};
 use model::platform::Disk;
 
 use super::counters::Counters;
@@ -144,6 +145,7 @@ impl CommitLog {
 
     /// Returns once the transaction is as durable as asked and published, having done that for its whole group if need be.
     pub(super) fn finish(&self, sequence: u64, store: &Path, publish: impl FnOnce(Arc<Snapshot>)) -> Result<()> {
+        let _waiting = meter::waiting(Wait::Log);
         let mut queue = lock(&self.queue);
         loop {
             if queue.finished >= sequence {

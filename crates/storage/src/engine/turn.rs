@@ -11,6 +11,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use model::interrupt::{check_this_thread, of_this_thread};
+use model::meter::{self, Wait};
 use model::platform::Clock;
 use model::{Interrupt, IsolationLevel, PropertyKeyId, Result, Subject, error};
 
@@ -239,9 +240,10 @@ impl Engine {
 
     /// Waits until no flush is under way.
     fn wait_for_flush(&self) -> Result<()> {
+        let mut waiting = None;
         loop {
             match self.files.try_lock() {
-                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::WouldBlock) => waiting = waiting.or_else(|| Some(meter::waiting(Wait::Lock))),
                 Ok(_) | Err(TryLockError::Poisoned(_)) => return Ok(()),
             }
             check_this_thread()?;
@@ -266,6 +268,7 @@ impl Engine {
 
     /// Waits a while for the holder of the head to go on; fails if the run on this thread should stop.
     pub(super) fn wait_at<'h>(&self, head: MutexGuard<'h, Head>) -> Result<MutexGuard<'h, Head>> {
+        let _waiting = meter::waiting(Wait::Lock);
         let waited = self.head_released.wait_timeout(head, PATIENCE);
         let head = waited.unwrap_or_else(PoisonError::into_inner).0;
         check_this_thread()?;

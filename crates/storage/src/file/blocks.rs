@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
+use model::meter::{self, Wait};
 use model::platform::MappedFile;
 use model::{Error, Result};
 
@@ -173,6 +174,7 @@ impl Blocks {
                 self.read_ahead(first, last);
             }
             self.populate(piece..end, &failed)?;
+            let _waiting = meter::waiting(Wait::Verify);
             (piece..end).try_for_each(|block| self.arrive(block, arrival, &verify).map(drop))?;
             self.make_room();
         }
@@ -202,6 +204,7 @@ impl Blocks {
             let end = (block + 1..most).find(|&block| is_here(block)).unwrap_or(most);
             self.ask(block..end);
             self.populate(block..end, &failed)?;
+            let _waiting = meter::waiting(Wait::Verify);
             for block in block..end {
                 if !self.arrive(block, arrival, &verify)? {
                     self.find(block, others, seen);
@@ -216,6 +219,7 @@ impl Blocks {
 
     /// Waits until blocks can be read; fails with the first that cannot.
     fn populate(&self, blocks: Range<usize>, failed: &impl Fn(usize, io::Error) -> Error) -> Result<()> {
+        let _waiting = meter::waiting(Wait::Disk);
         let bytes = self.range(blocks.clone());
         if self.map.populate(bytes.start, bytes.len()).is_ok() {
             return Ok(());

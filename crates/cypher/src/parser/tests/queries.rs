@@ -241,6 +241,7 @@ fn lists_tables_and_files() {
         ("SHOW TRANSACTION 'a' YIELD status", "CALL dbms.transactions('a') YIELD status"),
         ("SHOW TRANSACTIONS 'a', $b YIELD status", "CALL dbms.transactions(['a', $b]) YIELD status"),
         ("SHOW DATABASE neo4j YIELD name", "CALL dbms.databases('neo4j') YIELD name"),
+        ("SHOW STATEMENTS YIELD calls", "CALL dbms.statements() YIELD calls"),
         ("SHOW USER YIELD user", "CALL dbms.users() YIELD user"),
         ("SHOW CURRENT USER", "CALL dbms.currentUser() YIELD *"),
         ("SHOW PROCEDURES EXECUTABLE BY CURRENT USER YIELD name", "CALL dbms.procedures() YIELD name"),

@@ -36,6 +36,12 @@ fn push_subqueries(expression: &Expression, depth: usize, slots: &[SlotInfo], ro
     expression.operands().into_iter().for_each(|operand| push_subqueries(operand, depth, slots, rows));
 }
 
+/// The depth and name of an operator and of those below it, except in subqueries of expressions.
+pub(super) fn each_name(operator: &Operator, depth: usize, each: &mut dyn FnMut(usize, &'static str)) {
+    each(depth, name(&operator.kind));
+    operator.inputs().into_iter().for_each(|input| each_name(input, depth + 1, each));
+}
+
 /// The name of an operator.
 fn name(kind: &OperatorKind) -> &'static str {
     use OperatorKind as Kind;

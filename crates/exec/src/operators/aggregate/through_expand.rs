@@ -26,6 +26,7 @@ use crate::lowering::{Demand, Lowering, Slots, column_of, liveness};
 use crate::memory::Charge;
 use crate::operators::expand::choice::Choice;
 use crate::parallel;
+use crate::profile::At;
 use crate::rows::nodes_in;
 use crate::runtime::{Flow, Runtime, Scope, Step};
 pub(super) use far::Far;
@@ -205,7 +206,7 @@ impl ThroughExpand {
                 return Ok(Flow::Continue);
             }
             sums.begin(from.len(), self.properties.len());
-            let consumer = runtime.profiler.as_ref().and_then(|profiler| profiler.switch(Some(self.expand)));
+            let consumer = runtime.profiler.as_ref().map(|profiler| profiler.switch(At::Operator(self.expand)));
             let mut cursor = view.view().expand(&from, &expand)?;
             let (mut followed, mut kept) = (0, 0);
             while cursor.next(&mut batch)? {
@@ -213,7 +214,7 @@ impl ThroughExpand {
                 followed += batch.len();
                 kept += sums.take(&batch, far);
             }
-            if let Some(profiler) = &runtime.profiler {
+            if let (Some(profiler), Some(consumer)) = (&runtime.profiler, consumer) {
                 profiler.switch(consumer);
                 profiler.gave(self.expand, followed);
                 self.filters.iter().for_each(|&filter| profiler.gave(filter, kept));

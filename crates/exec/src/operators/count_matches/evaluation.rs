@@ -17,6 +17,7 @@ use crate::adjacency::expansion;
 use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
 use crate::memory::Charge;
+use crate::profile::{At, Profiler};
 use crate::runtime::Runtime;
 
 /// Ids of nodes that a thread takes at a time when it works out what all stand for.
@@ -444,10 +445,10 @@ pub(super) fn for_each_part<T: Send>(
     let (prepared, environment, shared) = (runtime.prepared, runtime.environment, runtime.states.clone());
     let parts = Mutex::new(parts.into_iter());
     let outcome = Mutex::new(Ok(()));
-    let work_through = || {
-        let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
-        own.states = shared.clone();
-        let mut evaluation = Evaluation::new(&own, tables);
+    let consumer = runtime.profiler.as_ref().and_then(Profiler::current);
+    let profiles = Mutex::new(Vec::new());
+    let work_on = |own: &Runtime<'_>| {
+        let mut evaluation = Evaluation::new(own, tables);
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((start, part)) = next else { return };
@@ -459,12 +460,29 @@ pub(super) fn for_each_part<T: Send>(
             }
         }
     };
+    let work_through = || {
+        let mut own = Runtime::new(GraphAccess::Read(view), prepared, environment);
+        own.states = shared.clone();
+        if let Some(profiler) = &own.profiler {
+            profiler.switch(consumer.into());
+        }
+        work_on(&own);
+        profiles.lock().unwrap_or_else(PoisonError::into_inner).push(own.into_profile());
+    };
+    let before = runtime.profiler.as_ref().map(|profiler| profiler.switch(At::Parts));
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(work_through);
+            scope.spawn(|| {
+                let _helping = environment.interrupt.help();
+                work_through();
+            });
         }
         work_through();
     });
+    if let (Some(profiler), Some(before)) = (&runtime.profiler, before) {
+        profiler.add(&*profiles.lock().unwrap_or_else(PoisonError::into_inner));
+        profiler.switch(before);
+    }
     outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 

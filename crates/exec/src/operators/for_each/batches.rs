@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cypher::plan::{self, OnError, OperatorId, Retry};
+use model::meter::{self, Wait};
 use model::procedure::GraphAccess;
 use model::{Column, ColumnBuilder, Error, ErrorCode, Map, Result, Value};
 
@@ -19,7 +20,7 @@ use crate::expression::CompiledExpression;
 use crate::identity;
 use crate::lowering::Lowering;
 use crate::operators::limit::row_count;
-use crate::profile::{Counters, OperatorProfile};
+use crate::profile::{At, Counters, OperatorProfile, Profiler};
 use crate::rows::RowBuffer;
 use crate::runtime::Prepared;
 use crate::runtime::{Environment, Flow, Runtime, Scope};
@@ -236,11 +237,13 @@ impl ForEach {
         let prepared = scope.runtime.prepared;
         let outcomes: Vec<Mutex<Option<Outcome>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
+        let profiler = scope.runtime.profiler.as_ref();
+        let own = profiler.and_then(Profiler::current);
         let work = || {
             while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&number| number < ranges.len())
             {
                 let rows = input.slice(ranges[number].start, ranges[number].end);
-                let outcome = self.batch(environment, prepared, &rows, cut.retry_ns);
+                let outcome = self.batch_of(own, environment, prepared, &rows, cut.retry_ns);
                 let goes_on = match &outcome.result {
                     Ok(_) => true,
                     Err(error) => on_error == OnError::Continue && error.code() != ErrorCode::Cancelled,
@@ -251,13 +254,47 @@ impl ForEach {
                 *outcomes[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
             }
         };
+        let before = profiler.map(|profiler| profiler.switch(At::Parts));
         std::thread::scope(|scope| {
             for _ in 1..cut.threads.min(ranges.len()) {
-                scope.spawn(work);
+                scope.spawn(|| {
+                    let _helping = environment.interrupt.help();
+                    work();
+                });
             }
             work();
         });
-        outcomes.into_iter().map(|outcome| outcome.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let outcomes: Vec<Option<Outcome>> = outcomes.collect();
+        if let (Some(profiler), Some(before)) = (profiler, before) {
+            profiler.add(outcomes.iter().flatten().map(|outcome| &outcome.profile));
+            profiler.switch(before);
+        }
+        outcomes
+    }
+
+    /// Runs one batch; what it costs besides the operators of the subplan, such as its commit, is charged to `own`.
+    fn batch_of(
+        &self,
+        own: Option<OperatorId>,
+        environment: Environment<'_>,
+        prepared: &Prepared,
+        rows: &Chunk,
+        retry_ns: Option<u64>,
+    ) -> Outcome {
+        let Some(own) = own else { return self.batch(environment, prepared, rows, retry_ns) };
+        let watch = Profiler::new(environment.clock);
+        watch.switch(At::Operator(own));
+        let mut outcome = self.batch(environment, prepared, rows, retry_ns);
+        let mut rest = watch.finish().remove(&own).unwrap_or_default();
+        for profile in outcome.profile.values() {
+            rest.time_ns = rest.time_ns.saturating_sub(profile.time_ns);
+            rest.storage = rest.storage.since(profile.storage);
+        }
+        let held = outcome.profile.entry(own).or_default();
+        held.time_ns += rest.time_ns;
+        held.storage.add(&rest.storage);
+        outcome
     }
 
     /// Runs one batch and commits it; again, if another writer came first.
@@ -328,7 +365,7 @@ impl ForEach {
             progress.batches += 1;
             let mut status = Status { number: progress.batches, started: outcome.is_some(), error: None };
             let result = outcome.map(|outcome| {
-                scope.runtime.add(&outcome.counters, &outcome.profile);
+                scope.runtime.add(&outcome.counters);
                 outcome.result
             });
             let mut chunk = match result {
@@ -357,6 +394,7 @@ impl ForEach {
 
 /// Waits, in short naps; false if the statement was cancelled meanwhile.
 fn waited(environment: Environment<'_>, wait_us: u64) -> bool {
+    let _waiting = meter::waiting(Wait::Lock);
     let mut left = wait_us;
     while left > 0 && environment.interrupt.check().is_ok() {
         let nap = left.min(NAP_US_MAX);
