@@ -66,6 +66,7 @@ pub(crate) fn summary_of(end: &Map) -> StatementSummary {
         memory_peak: number(own, own::MEMORY_PEAK),
         spilled_bytes: number(own, own::SPILLED),
         time_ns: if own.is_empty() { number(end, "t_last") * 1_000_000 } else { number(own, own::TIME) },
+        ..StatementSummary::default()
     }
 }
 

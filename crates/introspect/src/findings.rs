@@ -17,6 +17,8 @@ const DIRECTION_RATIO_MIN: f64 = 2.0;
 const DIRECTION_CALLS_MIN: usize = 5;
 /// Ratio of a property to its node from which on properties are expensive.
 const PROPERTY_RATIO_MIN: f64 = 3.0;
+/// Nanoseconds that a node counts for at least, about those of a read of memory: where ids are dense, its existence costs nothing.
+const NODE_NS_MIN: f64 = 150.0;
 /// Amortisation factor of several hops from which on nothing is amortised.
 const HOPS_FACTOR_MIN: f64 = 0.9;
 /// Ratio of a statement, without what an empty one costs, to the calls it needs.
@@ -182,12 +184,13 @@ fn slow_direction(found: &Measurements) -> Option<Finding> {
 fn slow_property(found: &Measurements, operation: Operation) -> Option<Finding> {
     let property = found.cost(operation, Way::Api, Regime::Hot)?;
     let node = found.cost(Operation::NodeById, Way::Api, Regime::Hot)?;
-    let ratio = property / node;
+    let ratio = property / node.max(NODE_NS_MIN);
     let sentence = format!(
-        "{operation} takes {}, {} times as long as the node itself ({})",
+        "{operation} takes {}, {} times as long as the node itself ({}, counted as {} at least)",
         duration_text(property),
         digits(ratio),
-        duration_text(node)
+        duration_text(node),
+        duration_text(NODE_NS_MIN)
     );
     let finding =
         Finding { rule: Rule::SlowProperty, operation, sentence, figure: ratio, threshold: PROPERTY_RATIO_MIN };
