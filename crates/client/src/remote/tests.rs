@@ -114,7 +114,7 @@ fn a_server_that_leaves_says_what_is_known_of_the_outcome() {
     assert_eq!(code_of(&[]), ErrorCode::OutcomeUnknown);
     let half = success(std::slice::from_ref(&fields));
     assert_eq!(code_of(&[half[..half.len() - 3].to_vec()]), ErrorCode::OutcomeUnknown);
-    assert_eq!(code_of(&[half.clone()]), ErrorCode::Connection);
+    assert_eq!(code_of(std::slice::from_ref(&half)), ErrorCode::Connection);
     assert_eq!(code_of(&[half, row.clone()]), ErrorCode::Connection);
     let mut remote = served(&after_login(&[success(&[fields, committed]), row]), 1 << 20).unwrap();
     let error = run(&mut remote).err().unwrap().into_error();
