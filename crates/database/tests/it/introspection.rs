@@ -117,7 +117,7 @@ impl Slow {
         let real = storage::os::platform();
         let disk = Arc::new(SlowDisk::new(real.disk.clone(), clock.clone(), delays));
         let platform = Platform { disk, clock: clock.clone(), random: real.random };
-        let config = Config { durability, threads: 1, memory_bytes_max, ..Config::default() };
+        let config = Config { durability, threads: 1, memory_bytes_max: Some(memory_bytes_max), ..Config::default() };
         let path = folder.join("s.knot");
         let database = Database::open_on(platform, &path, config).expect("the store of a test can be opened");
         Slow { clock, database, folder }
