@@ -119,7 +119,7 @@ impl Database {
     /// `CANCELLED` or `TIMEOUT`, besides those of [`Database::open`].
     pub fn open_until(path: &Path, config: Config, interrupt: &Interrupt) -> Result<Database> {
         let _listening = interrupt.listen();
-        // What is raised behind the last look must not be lost: the first statement lowers the flag of its session alone.
+        // A flag that is raised behind the last look must not be lost: a statement lowers that of its session alone.
         let opened = Database::open(path, config).and_then(|database| interrupt.check().map(|()| database));
         opened.map_err(|error| match error.code() {
             ErrorCode::Cancelled => model::error!(Cancelled, "opening {} was cancelled", path.display()),

@@ -325,7 +325,7 @@ impl Session {
         let turn = self.turn.clone();
         let _at_work = turn.begin(self.priority, start, self.timeout);
         self.interrupt.reset();
-        // What was helped before, outside of statements, is none of this one.
+        // Help outside of statements, before, is none of this one.
         self.interrupt.take_helped();
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
         self.interrupt.set_trial(self.trial.map(|limit| (self.clock.clone(), limit)));

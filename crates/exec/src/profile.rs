@@ -234,7 +234,7 @@ fn divide(operators: &mut Map<OperatorId, OperatorProfile>, passed_ns: u64) {
         profile.wall_waits = profile.storage.waits.share(passed_ns, time);
         left -= profile.wall_ns;
     }
-    // What rounding has left, or all where no clock has moved.
+    // The rest of rounding, or all where no clock has moved.
     let most = operators.iter_mut().max_by_key(|(id, profile)| (profile.time_ns, std::cmp::Reverse(**id)));
     if let Some((_, profile)) = most {
         profile.wall_ns += left;

@@ -112,11 +112,11 @@ impl Below<'_> {
     fn model(&self, operation: Operation) -> Option<(Box<Model<'_>>, &'static str)> {
         Some(match operation {
             Operation::FirstNeighbor(..) => {
-                let each = self.cost(Operation::EdgeById)? + self.cost(Operation::NodeById)?;
+                let each = self.cost(Operation::EdgeByText)? + self.cost(Operation::NodeById)?;
                 (Box::new(move |_, _| Some(each)), "edge + node")
             }
             Operation::Neighbors(_, filter) => {
-                let mut each = self.cost(Operation::EdgeById)? + self.cost(Operation::NodeById)?;
+                let mut each = self.cost(Operation::EdgeByText)? + self.cost(Operation::NodeById)?;
                 let mut formula = "n (node + edge)";
                 if filter == Filter::Property {
                     each += self.cost(Operation::EdgeProperty)?;
@@ -392,7 +392,7 @@ mod tests {
         let took = costs.call + costs.neighborhood + 5.0 * (costs.edge + costs.unique_node);
         assert!(is_near(neighbors.factor(), took / (5.0 * each), 0.03), "{neighbors:?}");
         assert!(is_near(of(Operation::FirstNeighbor(Direction::In, Filter::Plain), Way::Api).model_ns, each, 0.02));
-        // What each call costs is paid once for all neighbourhoods.
+        // The cost of a call is paid once for all neighbourhoods.
         let two = of(Operation::Hops(Direction::Out, 2), Way::Api);
         assert!(two.factor() < 0.7, "{two:?}");
         let clustering = of(Operation::Clustering, Way::Api);

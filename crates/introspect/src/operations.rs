@@ -61,7 +61,7 @@ pub enum Operation {
     /// The labels of a node.
     NodeLabels,
     /// An edge by the text that names it: its ends and its type.
-    EdgeById,
+    EdgeByText,
     /// A property of an edge.
     EdgeProperty,
     /// The number of edges of a node.
@@ -108,7 +108,7 @@ impl Operation {
             Operation::NodeInteger,
             Operation::NodeString,
             Operation::NodeLabels,
-            Operation::EdgeById,
+            Operation::EdgeByText,
             Operation::EdgeProperty,
         ];
         all.extend(DIRECTIONS.map(Operation::Degree));
@@ -166,7 +166,7 @@ impl fmt::Display for Operation {
             Operation::NodeInteger => out.write_str("node property, integer"),
             Operation::NodeString => out.write_str("node property, string"),
             Operation::NodeLabels => out.write_str("labels of node"),
-            Operation::EdgeById => out.write_str("edge by id"),
+            Operation::EdgeByText => out.write_str("edge by id"),
             Operation::EdgeProperty => out.write_str("edge property"),
             Operation::Degree(direction) => write!(out, "degree {}", direction_name(*direction)),
             Operation::FirstNeighbor(direction, filter) => {

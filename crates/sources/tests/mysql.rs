@@ -354,7 +354,7 @@ fn an_edge_that_is_counted_is_followed() {
     types::check_pairs(&url);
 }
 
-/// Where the server sorts, it compares the beginnings of strings, the longer the more it is told to.
+/// The server compares only beginnings of strings when it sorts, as long as it is told to.
 #[test]
 fn long_strings_are_sorted_to_their_ends() {
     let Some(server) = mariadb() else { return };

@@ -52,7 +52,7 @@ fn a_backup_of_a_store_that_is_open_and_what_the_lock_says() {
         let message = folder.run(verb).fails(1);
         assert!(message.contains(&pid) && message.contains("knot)") && !message.contains("jsonl"), "{message}");
     }
-    // What only reads needs no lock.
+    // Reading needs no lock.
     assert!(folder.run(&["info", "s.knot"]).ok().contains("1 nodes, 0 edges"));
     assert_eq!(folder.run(&["query", "s.knot", "MATCH (n) RETURN count(n)", "-s", "-r"]).ok(), "count(n)\n1\n");
     folder.run(&["backup", "s.knot", "b1"]).ok();

@@ -71,7 +71,7 @@ impl Waterfall {
         let mut waits = waits_of(phases, &of_operators);
         lines.iter().for_each(|line| waits.add(&actual(line).wall_waits));
         let phase = |phase: Phase| {
-            // What these wait for is not told apart.
+            // Their waits are not told apart.
             let whole = matches!(phase, Phase::Retry | Phase::Deliver);
             let ns = if whole { phases.ns(phase) } else { phases.worked_ns(phase) };
             Part { kind: PartKind::Phase(phase), name: phase_name(phase).to_owned(), ns }
@@ -158,7 +158,7 @@ fn waits_of(phases: &Phases, of_operators: &Waits) -> Waits {
     for phase in Phase::ALL {
         let waits = phases.waits(phase);
         match phase {
-            // Where several threads waited, this may be too little, and is never too much.
+            // With several threads that waited this may be too little, and is never too much.
             Phase::Run => {
                 let outside = |wait: Wait| waits.of(wait).saturating_sub(of_operators.of(wait));
                 Wait::ALL.iter().for_each(|&wait| all.count(wait, outside(wait)));

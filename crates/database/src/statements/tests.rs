@@ -44,7 +44,7 @@ fn an_entry_that_was_forgotten_comes_back_with_its_next_call() {
     let statements = Statements::new(MemoryBudget::unlimited());
     let held = statements.entry("RETURN 1");
     let phases = Phases::default();
-    (1..=3).for_each(|now| statements.count(&held, &call(&phases, now)));
+    (1..=3).for_each(|now| statements.count(&held, &call(&phases, at)));
     assert_eq!(texts_and_calls(&statements), [("RETURN ?".to_owned(), 3)]);
     statements.reset();
     statements.count(&held, &call(&phases, 4));
@@ -90,9 +90,9 @@ fn threads_that_count_at_the_same_time_lose_nothing() {
             let (statements, shared) = (&statements, &shared);
             scope.spawn(move || {
                 let phases = Phases::default();
-                for now in 0..2_000 {
-                    statements.count(shared, &call(&phases, now));
-                    count(statements, &format!("RETURN x{}", (thread + now) % 16), now);
+                for at in 0..2_000 {
+                    statements.count(shared, &call(&phases, at));
+                    count(statements, &format!("RETURN x{}", (thread + at) % 16), at);
                 }
             });
         }

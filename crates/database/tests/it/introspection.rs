@@ -212,7 +212,7 @@ fn a_wait_for_another_writer_is_told() {
         while !began.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        // Who waits looks at the clock again and again.
+        // A writer that waits looks at the clock again and again.
         let start = slow.clock.time();
         while slow.clock.time() < start + 80 && !writer.is_finished() {
             std::thread::yield_now();

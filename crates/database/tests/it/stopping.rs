@@ -397,7 +397,7 @@ fn the_end_of_a_trial_is_never_told_as_a_timeout() {
     assert_eq!(error.code(), ErrorCode::Timeout);
 }
 
-/// What is raised while a store is opened is not lost, though nothing looks at it any more.
+/// A flag that is raised while a store is opened is not lost, though nothing looks at it any more.
 #[test]
 fn an_opening_that_is_cancelled_behind_its_last_look_ends() {
     let folder = Folder::new();

@@ -166,7 +166,7 @@ impl KnotworkStore {
             Operation::NodeInteger => property(names.integer.map(|(key, _)| key)),
             Operation::NodeString => property(names.string.map(|(key, _)| key)),
             Operation::NodeLabels => one(&|| view.node_labels(&nodes).map(|labels| labels[0].len() as u64)),
-            Operation::EdgeById => {
+            Operation::EdgeByText => {
                 let named: Vec<&str> = start.edge_name.as_deref().into_iter().collect();
                 one(&|| view.find_edges(&named).map(|found| found.iter().flatten().count() as u64))
             }
@@ -453,7 +453,7 @@ impl Subject for KnotworkStore {
         };
         let is_asked = match operation {
             Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
-            Operation::EdgeById | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
+            Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
             operation if operation.is_of_whole_graph() => way == Way::Cypher,
             _ => true,
         };

@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     SlowStatements,
     /// Reads from more nodes than these cost four times as much.
     Cliff(u64),
-    /// What was read is read again.
+    /// Blocks that were read are read again.
     UselessCache,
     /// Cold reads cost a thousand times as much.
     SlowDisk,
@@ -221,7 +221,7 @@ impl Synthetic {
         let mut ns = costs.call
             + match operation {
                 Operation::EmptyStatement => 0.0,
-                Operation::EdgeById => costs.edge_by_id,
+                Operation::EdgeByText => costs.edge_by_id,
                 Operation::NodeInteger | Operation::NodeString => costs.node + property,
                 Operation::EdgeProperty => costs.edge_by_id + costs.property,
                 _ if counts.neighborhoods == 0 => costs.node,
@@ -250,7 +250,7 @@ impl Subject for Synthetic {
     fn can(&self, operation: Operation, way: Way) -> bool {
         match operation {
             Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
-            Operation::EdgeById | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
+            Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
             operation if operation.is_of_whole_graph() => way == Way::Cypher,
             _ => true,
         }
