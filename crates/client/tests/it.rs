@@ -1,5 +1,7 @@
 //! Sessions in another process, against the server that is there for them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot make its store fails")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

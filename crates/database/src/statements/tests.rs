@@ -44,7 +44,7 @@ fn an_entry_that_was_forgotten_comes_back_with_its_next_call() {
     let statements = Statements::new(MemoryBudget::unlimited());
     let held = statements.entry("RETURN 1");
     let phases = Phases::default();
-    (1..=3).for_each(|now| statements.count(&held, &call(&phases, at)));
+    (1..=3).for_each(|now| statements.count(&held, &call(&phases, now)));
     assert_eq!(texts_and_calls(&statements), [("RETURN ?".to_owned(), 3)]);
     statements.reset();
     statements.count(&held, &call(&phases, 4));
