@@ -333,7 +333,7 @@ fn statements_that_end_early_are_errors_and_those_that_are_tried_again_count_onc
     }
     let mut cancel = Cancel(session.interrupt());
     let text = "UNWIND range(1, 1000000) AS i RETURN sum(i)";
-    let failure = session.run(text, &Parameters::default(), &mut cancel).err().expect("it was cancelled");
+    let failure = session.run(text, &Parameters::default(), &mut cancel).expect_err("it was cancelled");
     assert_eq!(failure.code(), ErrorCode::Cancelled);
     let mut result = database::QueryResult::default();
     let tried = session.run_briefly(
