@@ -113,8 +113,8 @@ fn ctrl_c_ends_a_query_with_130() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the time from a real signal to the end of a real process is measured")]
 fn ctrl_c_while_a_store_is_opened() {
-    const STATEMENTS: u32 = 8;
-    const NODES: u32 = 25_000;
+    const STATEMENTS: u32 = 20;
+    const NODES: u32 = 10_000;
     let folder = Folder::new();
     let rules = "CREATE CONSTRAINT FOR (n:N) REQUIRE n.key IS UNIQUE; CREATE INDEX FOR (n:N) ON (n.text)";
     let nodes = |part| {

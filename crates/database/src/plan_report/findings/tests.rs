@@ -141,7 +141,10 @@ fn the_operator_that_waits_most_is_named() {
 #[test]
 fn an_index_is_proposed_where_few_of_many_are_picked() {
     let check = |picked, scanned, expected| {
-        let lines = [line("Filter", 1.0, actual(picked, 120)), line("NodeScan", scanned as f64, actual(scanned, 700))];
+        let lines = [
+            line("Filter", picked as f64, actual(picked, 120)),
+            line("NodeScan", scanned as f64, actual(scanned, 700)),
+        ];
         let waterfall = waterfall(PartKind::Operator(1), 700);
         let (variable, label, key) = (Arc::from("p"), Arc::from("P"), Arc::from("u"));
         let scans = vec![PickedScan { scan: 1, filter: 0, variable, label, key }];
