@@ -112,7 +112,17 @@ const MS: u64 = 1_000_000;
 
 impl Slow {
     fn new(delays: Delays, durability: Durability, memory_bytes_max: usize) -> Slow {
-        let folder = Folder::new();
+        Slow::open(Folder::new(), delays, durability, memory_bytes_max)
+    }
+
+    /// The same store, of which nothing is in memory.
+    fn opened_anew(self, delays: Delays, durability: Durability, memory_bytes_max: usize) -> Slow {
+        let Slow { database, folder, .. } = self;
+        drop(database);
+        Slow::open(folder, delays, durability, memory_bytes_max)
+    }
+
+    fn open(folder: Folder, delays: Delays, durability: Durability, memory_bytes_max: usize) -> Slow {
         let clock = Arc::new(SlowClock::default());
         let real = storage::os::platform();
         let disk = Arc::new(SlowDisk::new(real.disk.clone(), clock.clone(), delays));
@@ -140,10 +150,14 @@ fn check_waits(waterfall: &Waterfall, expected: Wait, least: u64) {
 
 #[test]
 fn a_wait_for_the_disk_is_told_at_the_first_access_to_a_block() {
-    let slow = Slow::new(Delays { read: MS, ..Delays::default() }, Durability::Off, 1 << 30);
+    let delays = || Delays { read: MS, ..Delays::default() };
+    let slow = Slow::new(delays(), Durability::Off, 1 << 30);
     let mut session = slow.database.session();
     run(&mut session, "UNWIND range(1, 20000) AS i CREATE (:N {id: i})");
     slow.database.checkpoint().expect("a checkpoint can be made");
+    drop(session);
+    let slow = slow.opened_anew(delays(), Durability::Off, 1 << 30);
+    let mut session = slow.database.session();
     let text = "MATCH (n:N) WHERE n.id < 0 RETURN n.id";
     let (summary, waterfall) = profiled(&mut session, text);
     check_waits(&waterfall, Wait::Disk, MS);

@@ -393,7 +393,8 @@ pub(super) fn check_storable<'a>(of: &str, columns: impl Iterator<Item = (&'a st
             Some(name) => Err(model::error!(Type, "a value of type {name} cannot be stored as a property")),
             None => column.check_time(),
         };
-        checked.map_err(|error| error.within(&format!("{property} of :{of}")))?;
+        let place = || if of.is_empty() { property.to_owned() } else { format!("{property} of :{of}") };
+        checked.map_err(|error| error.within(&place()))?;
     }
     Ok(())
 }
