@@ -25,7 +25,7 @@ pub(crate) enum Found {
     /// Nothing yet.
     Nothing,
     /// The end of the rows, and the outcome of the statement, given once.
-    End(Option<Outcome>),
+    End(Box<Option<Outcome>>),
 }
 
 /// Number of rows that a pipe may hold.
@@ -158,7 +158,7 @@ impl Pipe {
     /// Reads what is there; waits a little if there is nothing.
     pub(crate) fn read(&self, patience: Duration) -> Found {
         if !self.is_ours() {
-            return Found::End(Some(Err(forked())));
+            return Found::End(Box::new(Some(Err(forked()))));
         }
         let mut state = self.lock();
         if state.batches.is_empty() && !state.is_ended && !patience.is_zero() {
@@ -167,7 +167,8 @@ impl Pipe {
         if state.is_abandoned {
             // A reader that abandoned the statement does not read on; any other reader would miss rows.
             let error = error!(Closed, "the connection or database was closed before all rows were read");
-            return Found::End(Some(Err(error.with_remedy("read the rows first, as with fetchall() or to_arrow()"))));
+            let error = error.with_remedy("read the rows first, as with fetchall() or to_arrow()");
+            return Found::End(Box::new(Some(Err(error))));
         }
         match state.batches.pop_front() {
             Some(batch) => {
@@ -177,7 +178,7 @@ impl Pipe {
                 }
                 Found::Rows(batch)
             }
-            None if state.is_ended => Found::End(state.outcome.take()),
+            None if state.is_ended => Found::End(Box::new(state.outcome.take())),
             None => Found::Nothing,
         }
     }

@@ -118,7 +118,7 @@ impl QueryResult {
                 }
                 Found::End(outcome) => {
                     rows.rest = None;
-                    let summary = outcome.transpose().map_err(|error| Failure::of(error, &self.text))?;
+                    let summary = (*outcome).transpose().map_err(|error| Failure::of(error, &self.text))?;
                     if let Some(summary) = &summary {
                         warn(py, summary)?;
                     }

@@ -48,7 +48,7 @@ impl Reader {
                 Found::Nothing => {}
                 Found::End(outcome) => {
                     self.rest = None;
-                    self.told.tell(outcome.transpose()?);
+                    self.told.tell((*outcome).transpose()?);
                 }
             }
         }
