@@ -51,11 +51,17 @@ trap say_skipped EXIT
 step ./scripts/servers.sh
 # Where nothing is compiled yet, nothing is kept for compiling parts again: that costs a fifth of the time.
 [ -d "${CARGO_TARGET_DIR:-target}/debug" ] || export CARGO_INCREMENTAL=0
-# The Python package has no tests of Rust. It is named so that most of its dependencies are compiled once, for the wheel too.
 packages=(--workspace)
 scripts/python.sh --is-possible || packages+=(--exclude knotwork-python)
 tests=(cargo test "${packages[@]}" --all-features)
 step "${tests[@]}" --no-run
+# The library of the Python package has no tests of Rust, so the line above leaves it out. With the tests named it has the
+# features that they have, and everything below it is compiled already.
+library=
+if scripts/python.sh --is-possible; then
+    PYO3_BUILD_EXTENSION_MODULE=1 step cargo build "${packages[@]}" --all-features --lib --tests
+    library=$(find "${CARGO_TARGET_DIR:-$PWD/target}/debug" -maxdepth 1 -name 'lib_knotwork.*' ! -name '*.d')
+fi
 
 # Prints each job: its folder and the words of its command, with tabs between them. Jobs are the binaries of tests, the
 # package for Python, sessions of drivers, and the examples in comments. The longest come first, so that none of them is
@@ -67,7 +73,7 @@ list_jobs() {
     [ -n "$binaries" ] || { echo "test: cargo names no binary of tests" >&2; return 1; }
     local long=$'/(storage|database|analytics)\t.*/(it|algorithms)-'
     grep -E "$long" <<<"$binaries" | sort -r
-    printf '%s\tenv\tPROFILE=dev\tscripts/python.sh\n' "$PWD"
+    printf '%s\tenv\tLIBRARY=%s\tscripts/python.sh\n' "$PWD" "$library"
     # With the binary that the tests of the command are run with.
     printf '%s\tenv\tKNOT=%s/target/debug/knot\tscripts/drivers.sh\n' "$PWD" "$PWD"
     grep -vE "$long" <<<"$binaries"
