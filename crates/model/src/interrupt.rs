@@ -318,33 +318,20 @@ mod tests {
         assert_eq!(super::collected(0..1_000_000).unwrap().len(), 1_000_000);
     }
 
-    use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
     use super::Interrupt;
     use crate::ErrorCode;
     use crate::platform::Clock;
-
-    #[derive(Debug, Default)]
-    struct SetClock(AtomicU64);
-
-    impl Clock for SetClock {
-        fn now_ns(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-
-        fn unix_us(&self) -> i64 {
-            0
-        }
-    }
+    use crate::platform::set_clock::SetClock;
 
     #[test]
     fn a_run_ends_at_its_deadline() {
         let (clock, interrupt) = (Arc::new(SetClock::default()), Interrupt::new());
         interrupt.set_deadline(Some((clock.clone(), Duration::from_millis(1_500))));
-        clock.0.store(1_499_999_999, Ordering::Relaxed);
+        clock.set(1_499_999_999);
         assert!(interrupt.check().is_ok());
-        clock.0.store(1_500_000_000, Ordering::Relaxed);
+        clock.set(1_500_000_000);
         let error = interrupt.check().unwrap_err();
         assert_eq!((error.code(), error.message()), (ErrorCode::Timeout, "the query ran longer than the 1.5s it may"));
         interrupt.reset();
@@ -357,14 +344,14 @@ mod tests {
         let limit = |ms| Some((clock.clone() as Arc<dyn Clock>, Duration::from_millis(ms)));
         interrupt.set_deadline(limit(100));
         interrupt.set_trial(limit(50));
-        clock.0.store(49_999_999, Ordering::Relaxed);
+        clock.set(49_999_999);
         assert!(interrupt.check().is_ok() && !interrupt.is_trial_over());
-        clock.0.store(50_000_000, Ordering::Relaxed);
+        clock.set(50_000_000);
         assert_eq!(interrupt.check().unwrap_err().code(), ErrorCode::Cancelled);
         assert!(interrupt.is_trial_over());
         // The limit that a user has set comes first.
         interrupt.set_trial(limit(0));
-        clock.0.store(100_000_000, Ordering::Relaxed);
+        clock.set(100_000_000);
         assert_eq!(interrupt.check().unwrap_err().code(), ErrorCode::Timeout);
         assert!(!interrupt.is_trial_over());
         interrupt.reset();

@@ -276,29 +276,9 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::{Wait, Waits, share, timed_by, waiting, waits, working};
-    use crate::platform::Clock;
-
-    #[derive(Debug, Default)]
-    struct SetClock(AtomicU64);
-
-    impl SetClock {
-        fn pass(&self, nanoseconds: u64) {
-            self.0.fetch_add(nanoseconds, Ordering::Relaxed);
-        }
-    }
-
-    impl Clock for SetClock {
-        fn now_ns(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-
-        fn unix_us(&self) -> i64 {
-            0
-        }
-    }
+    use crate::platform::set_clock::SetClock;
 
     #[test]
     fn waits_within_waits_are_counted_once() {

@@ -155,3 +155,32 @@ pub struct Platform {
     /// Seeds.
     pub random: Arc<dyn Random>,
 }
+
+/// A clock for the tests of this crate, which stands still until it is set.
+#[cfg(test)]
+pub(crate) mod set_clock {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Debug, Default)]
+    pub(crate) struct SetClock(AtomicU64);
+
+    impl SetClock {
+        pub(crate) fn set(&self, nanoseconds: u64) {
+            self.0.store(nanoseconds, Ordering::Relaxed);
+        }
+
+        pub(crate) fn pass(&self, nanoseconds: u64) {
+            self.0.fetch_add(nanoseconds, Ordering::Relaxed);
+        }
+    }
+
+    impl super::Clock for SetClock {
+        fn now_ns(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn unix_us(&self) -> i64 {
+            0
+        }
+    }
+}

@@ -331,24 +331,11 @@ impl Drop for Aside<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     use super::{Priority, SHORT_NS, SLICE_NS, Scheduler, Turn};
-    use crate::platform::Clock;
-
-    #[derive(Debug, Default)]
-    struct SetClock(AtomicU64);
-
-    impl Clock for SetClock {
-        fn now_ns(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-
-        fn unix_us(&self) -> i64 {
-            0
-        }
-    }
+    use crate::platform::set_clock::SetClock;
 
     fn rests(turn: &Turn) -> u64 {
         let before = turn.rests();
@@ -364,16 +351,16 @@ mod tests {
         let first = one.begin(Priority::High, 0, None);
         let _second = two.begin(Priority::Normal, 0, None);
         two.become_long();
-        clock.0.store(SHORT_NS, Ordering::Relaxed);
+        clock.set(SHORT_NS);
         assert_eq!(rests(&two), 1);
-        clock.0.store(2 * SHORT_NS, Ordering::Relaxed);
+        clock.set(2 * SHORT_NS);
         let aside = one.step_aside();
         assert_eq!(rests(&two), 0);
         drop(aside);
-        clock.0.store(3 * SHORT_NS, Ordering::Relaxed);
+        clock.set(3 * SHORT_NS);
         assert_eq!((rests(&one), rests(&two)), (0, 1));
         drop(first);
-        clock.0.store(4 * SHORT_NS, Ordering::Relaxed);
+        clock.set(4 * SHORT_NS);
         assert_eq!(rests(&two), 0);
     }
 
@@ -386,7 +373,7 @@ mod tests {
         let _two = two.begin(Priority::Normal, 0, None);
         two.become_long();
         one.uses(3);
-        clock.0.store(SHORT_NS, Ordering::Relaxed);
+        clock.set(SHORT_NS);
         assert_eq!((rests(&one), rests(&two)), (0, 0));
         one.uses(4);
         assert_eq!((rests(&one), rests(&two)), (1, 0), "five threads want to work on four");
@@ -409,7 +396,7 @@ mod tests {
         let mut now = SHORT_NS;
         let mut check = |expected: [u64; 5]| {
             now += 2 * SLICE_NS;
-            clock.0.store(now, Ordering::Relaxed);
+            clock.set(now);
             let found = turns.iter().map(|turn| rests(turn)).collect::<Vec<_>>();
             assert_eq!(found, expected);
         };
@@ -441,7 +428,7 @@ mod tests {
         let mut now = SHORT_NS;
         let mut check = |expected: [u64; 4]| {
             now += 2 * SLICE_NS;
-            clock.0.store(now, Ordering::Relaxed);
+            clock.set(now);
             assert_eq!(turns.iter().map(|turn| rests(turn)).collect::<Vec<_>>(), expected);
         };
         check([0, 1, 1, 1]);
@@ -465,10 +452,10 @@ mod tests {
         let _one = one.begin(Priority::High, 0, None);
         let _two = two.begin(Priority::Normal, 0, None);
         assert_eq!((rests(&one), rests(&two)), (0, 0), "both are short");
-        clock.0.store(SHORT_NS + 1, Ordering::Relaxed);
+        clock.set(SHORT_NS + 1);
         assert_eq!((rests(&one), rests(&two)), (0, 0), "both become long");
         assert_eq!((rests(&one), rests(&two), rests(&two)), (0, 1, 0), "one rest a slice");
-        clock.0.store(SHORT_NS + 2 * SLICE_NS, Ordering::Relaxed);
+        clock.set(SHORT_NS + 2 * SLICE_NS);
         assert_eq!((rests(&one), rests(&two)), (0, 1));
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use model::platform::{Disk, Platform};
 
-pub use clock::{CountingClock, PlatformRandom, Ticks};
+pub use clock::{CountingClock, PlatformRandom, SetClock, Ticks};
 pub use disk::FaultyDisk;
 pub use journal::{Event, Journal, JournalDisk};
 pub use memory::MemoryDisk;

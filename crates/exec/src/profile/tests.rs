@@ -1,32 +1,11 @@
 //! Tests of how time is charged to operators.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use cypher::plan::OperatorId;
 use model::Map;
 use model::meter::Wait;
-use model::platform::Clock;
+use testing::simulation::SetClock;
 
 use super::{At, OperatorProfile, Profiler};
-
-#[derive(Debug, Default)]
-struct SetClock(AtomicU64);
-
-impl SetClock {
-    fn pass(&self, nanoseconds: u64) {
-        self.0.fetch_add(nanoseconds, Ordering::Relaxed);
-    }
-}
-
-impl Clock for SetClock {
-    fn now_ns(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn unix_us(&self) -> i64 {
-        0
-    }
-}
 
 fn part(id: u32, time_ns: u64, disk_ns: u64) -> Map<OperatorId, OperatorProfile> {
     let mut profile = OperatorProfile { rows: 1, batches: 1, time_ns, ..OperatorProfile::default() };

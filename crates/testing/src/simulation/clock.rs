@@ -46,6 +46,27 @@ impl Clock for Ticks {
     }
 }
 
+/// A clock that stands still until it is set.
+#[derive(Debug, Default)]
+pub struct SetClock(AtomicU64);
+
+impl SetClock {
+    /// So much time passes.
+    pub fn pass(&self, nanoseconds: u64) {
+        self.0.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+}
+
+impl Clock for SetClock {
+    fn now_ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn unix_us(&self) -> i64 {
+        0
+    }
+}
+
 /// Seeded random numbers as a platform gives them.
 #[derive(Debug)]
 pub struct PlatformRandom {
