@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 /// Interrupt of what runs now, and true if it was asked to stop.
 static RUNNING: Mutex<Option<(Interrupt, bool)>> = Mutex::new(None);
 
-/// True if Ctrl-C came while that ran which began last.
+/// True if Ctrl-C came since the last work began.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Catches Ctrl-C from now on.
@@ -40,7 +40,7 @@ pub(crate) fn cancel_with(interrupt: Interrupt) -> Cancelling {
     Cancelling
 }
 
-/// True if Ctrl-C came while that ran which began last, be it that it ended before it heard of it.
+/// True if Ctrl-C came since the last work began, even if that ended before it heard of it.
 pub(crate) fn was_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }

@@ -112,7 +112,7 @@ impl Times {
         self.0.len()
     }
 
-    /// The time that so many percent do not exceed; 0 without times.
+    /// A percentile of the times; 0 without times.
     pub fn percentile(&self, percent: usize) -> f64 {
         let at = (self.0.len() * percent).div_ceil(100).max(1) - 1;
         self.0.get(at).copied().unwrap_or(0.0)

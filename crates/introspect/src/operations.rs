@@ -70,7 +70,7 @@ pub enum Operation {
     FirstNeighbor(Direction, Filter),
     /// All neighbours of a node.
     Neighbors(Direction, Filter),
-    /// The different nodes within so many hops of a node.
+    /// The different nodes within a number of hops of a node.
     Hops(Direction, u32),
     /// Edges among the neighbours of a node, as its clustering coefficient needs them.
     Clustering,

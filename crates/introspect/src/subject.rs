@@ -34,7 +34,7 @@ pub enum Choice {
     Uniform,
     /// A node is as likely as it has edges.
     ByDegree,
-    /// Each node of the first so many.
+    /// Each of the first nodes, up to a number.
     Within(u64),
 }
 

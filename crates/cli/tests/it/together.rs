@@ -267,7 +267,7 @@ impl Load<'_> {
         status.is_ok_and(|status| status.success())
     }
 
-    /// Kills so many times, each time after others went on.
+    /// Kills that number of times, each time after others went on.
     fn kill_often(&self, random: &mut SeededRandom, times: u32) {
         let mut killed = 0;
         while killed < times {

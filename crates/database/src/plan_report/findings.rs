@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, Plan, SlotId};
+use cypher::plan::{
+    BinaryOperator, Expression, ExpressionKind, NodeTest, Operator, OperatorId, OperatorKind, Plan, SlotId, node_test,
+};
 use exec::OperatorProfile;
 use model::meter::Wait;
 
@@ -255,34 +257,16 @@ pub(crate) fn picked_scans(plan: &Plan, ids: &[OperatorId]) -> Vec<PickedScan> {
     found
 }
 
-/// The property of a node that a condition compares with a value.
+/// The property of a node for whose comparison with a value an index serves.
 fn sought_key(predicate: &Expression, node: SlotId) -> Option<Arc<str>> {
-    match &predicate.kind {
-        ExpressionKind::And(conditions) => conditions.iter().find_map(|condition| sought_key(condition, node)),
-        ExpressionKind::Binary { operator, left, right } => {
-            let is_sought = matches!(
-                operator,
-                BinaryOperator::Equal
-                    | BinaryOperator::Less
-                    | BinaryOperator::LessOrEqual
-                    | BinaryOperator::Greater
-                    | BinaryOperator::GreaterOrEqual
-                    | BinaryOperator::In
-                    | BinaryOperator::StartsWith
-            );
-            let key_of = |side: &Expression| {
-                let ExpressionKind::Property { object, key } = &side.kind else { return None };
-                matches!(object.kind, ExpressionKind::Slot(slot) if slot == node).then(|| key.clone())
-            };
-            let is_value =
-                |side: &Expression| matches!(side.kind, ExpressionKind::Literal(_) | ExpressionKind::Parameter(_));
-            match (key_of(left), key_of(right)) {
-                (Some(key), None) if is_sought && (is_value(right) || matches!(operator, BinaryOperator::In)) => {
-                    Some(key)
-                }
-                (None, Some(key)) if is_sought && is_value(left) && *operator != BinaryOperator::In => Some(key),
-                _ => None,
-            }
+    if let ExpressionKind::And(conditions) = &predicate.kind {
+        return conditions.iter().find_map(|condition| sought_key(condition, node));
+    }
+    match node_test(predicate, node)? {
+        NodeTest::Compare { key, operator, is_negated: false, .. } => {
+            let is_scanned =
+                matches!(operator, BinaryOperator::NotEqual | BinaryOperator::EndsWith | BinaryOperator::Contains);
+            (!is_scanned).then(|| key.clone())
         }
         _ => None,
     }

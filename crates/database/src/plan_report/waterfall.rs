@@ -94,7 +94,7 @@ impl Waterfall {
         self.parts.iter().filter(|part| part.kind == kind).map(|part| part.ns).sum()
     }
 
-    /// The part of the whole that so many nanoseconds are.
+    /// The share of the whole that a number of nanoseconds has.
     pub(crate) fn share(&self, ns: u64) -> f64 {
         if self.whole_ns == 0 { 0.0 } else { ns as f64 / self.whole_ns as f64 }
     }

@@ -298,7 +298,7 @@ pub(super) fn lists(direction: Direction) -> u64 {
     if direction == Direction::Both { 2 } else { 1 }
 }
 
-/// The number of different nodes within so many hops besides the start.
+/// The number of different nodes within that number of hops, without the start.
 fn hop(view: &dyn ReadView, start: NodeId, direction: Direction, hops: u32) -> Result<(u64, Counts)> {
     let expand = Expand { direction, ..Expand::default() };
     let mut seen = Set::default();

@@ -20,7 +20,7 @@ use crate::version::edges;
 
 /// Nodes whose blocks are asked for before the first of them is read, at most.
 const ASK_NODES: usize = 1_024;
-/// From so many sections on, those out of the nodes' reach are left out before the first node is looked at.
+/// Number of sections from which on those out of the nodes' reach are left out before the first node is looked at.
 const PRUNED_PLACES: usize = 16;
 
 /// A section whose type is wanted.

@@ -21,7 +21,7 @@ fn line(operator: &'static str, estimated_rows: f64, actual: OperatorProfile) ->
     }
 }
 
-/// An operator that gave so many rows, in so many nanoseconds.
+/// An operator that gave that number of rows, in that number of nanoseconds.
 fn actual(rows: u64, wall_ns: u64) -> OperatorProfile {
     OperatorProfile { rows, wall_ns, time_ns: wall_ns, ..OperatorProfile::default() }
 }

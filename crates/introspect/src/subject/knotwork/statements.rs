@@ -72,7 +72,7 @@ pub(super) fn text(operation: Operation, names: &Names) -> String {
     }
 }
 
-/// Rows, checksum and counts of a result, in a graph of so many nodes and edges.
+/// Rows, checksum and counts of a result, in a graph of that number of nodes and edges.
 pub(super) fn outcome(operation: Operation, result: &QueryResult, (nodes, edges): (u64, u64)) -> (u64, u64, Counts) {
     let rows = result.row_count() as u64;
     let first = |column: usize| {
