@@ -49,8 +49,9 @@ say_skipped() {
 }
 trap say_skipped EXIT
 step ./scripts/servers.sh
+built=${CARGO_TARGET_DIR:-$PWD/target}/debug
 # Where nothing is compiled yet, nothing is kept for compiling parts again: that costs a fifth of the time.
-[ -d "${CARGO_TARGET_DIR:-target}/debug" ] || export CARGO_INCREMENTAL=0
+[ -d "$built" ] || export CARGO_INCREMENTAL=0
 packages=(--workspace)
 scripts/python.sh --is-possible || packages+=(--exclude knotwork-python)
 tests=(cargo test "${packages[@]}" --all-features)
@@ -60,7 +61,7 @@ step "${tests[@]}" --no-run
 library=
 if scripts/python.sh --is-possible; then
     PYO3_BUILD_EXTENSION_MODULE=1 step cargo build "${packages[@]}" --all-features --lib --tests
-    library=$(find "${CARGO_TARGET_DIR:-$PWD/target}/debug" -maxdepth 1 -name 'lib_knotwork.*' ! -name '*.d')
+    library=$(find "$built" -maxdepth 1 -name 'lib_knotwork.*' ! -name '*.d')
 fi
 
 # Prints each job: its folder and the words of its command, with tabs between them. Jobs are the binaries of tests, the
@@ -73,9 +74,10 @@ list_jobs() {
     [ -n "$binaries" ] || { echo "test: cargo names no binary of tests" >&2; return 1; }
     local long=$'/(storage|database|analytics)\t.*/(it|algorithms)-'
     grep -E "$long" <<<"$binaries" | sort -r
-    printf '%s\tenv\tLIBRARY=%s\tscripts/python.sh\n' "$PWD" "$library"
     # With the binary that the tests of the command are run with.
-    printf '%s\tenv\tKNOT=%s/target/debug/knot\tscripts/drivers.sh\n' "$PWD" "$PWD"
+    local knot=$built/knot
+    printf '%s\tenv\tLIBRARY=%s\tKNOT=%s\tscripts/python.sh\n' "$PWD" "$library" "$knot"
+    printf '%s\tenv\tKNOT=%s\tscripts/drivers.sh\n' "$PWD" "$knot"
     grep -vE "$long" <<<"$binaries"
     (IFS=$'\t' && echo "$PWD${IFS}${tests[*]}${IFS}--doc")
 }

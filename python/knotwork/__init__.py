@@ -7,7 +7,8 @@
 ...         print(name, since)
 Bob 2019
 
-A store is one directory: ``knotwork.connect("social.knot")``. Many threads may use one database; one process has it open.
+A store is one directory: ``knotwork.connect("social.knot")``. Many threads may use one database, and
+other processes write through the one that has it open.
 """
 
 from __future__ import annotations

@@ -49,6 +49,12 @@ class _TemporaryStore:
             shutil.rmtree(self.directory, ignore_errors=True)
 
 
+def _place(path: Union[str, os.PathLike[str]]) -> Union[str, os.PathLike[str]]:
+    """A path in full, or the address of a server as it is."""
+    text = os.fspath(path)
+    return text if "://" in text else os.path.expanduser(text)
+
+
 def connect(
     path: Union[str, os.PathLike[str], None] = None,
     *,
@@ -61,6 +67,9 @@ def connect(
     isolation: str = "snapshot",
 ) -> Database:
     """Opens the database in a directory, and makes it if it is missing.
+
+    If another process has it open to write, statements run there, until that ends; then this process opens it. With
+    ``read_only`` it is read beside that. ``bolt://user:password@host:port`` is the database of a server.
 
     Without a path (or with ``":memory:"``) the database lives as long as it is open: in a temporary directory, which the
     operating system keeps in memory as far as there is room, and which is removed when the database is closed.
@@ -148,7 +157,7 @@ class Database(_knotwork.Database):
         try:
             self = super().__new__(
                 cls,
-                temporary.path if temporary else os.path.expanduser(os.fspath(path)),  # type: ignore[arg-type]
+                temporary.path if temporary else _place(path),  # type: ignore[arg-type]
                 access="read" if read_only and not temporary else "write",
                 memory_limit=bytes_of("memory_limit", memory_limit) or count_of("buffer_pool_size", buffer_pool_size),
                 query_memory_limit=bytes_of("query_memory_limit", query_memory_limit),
@@ -156,6 +165,7 @@ class Database(_knotwork.Database):
                 timeout=timeout,
                 durability=durability or ("off" if temporary else "full"),
                 isolation=isolation,
+                is_shared=temporary is None,
             )
         except BaseException:
             if temporary:

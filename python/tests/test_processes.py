@@ -79,21 +79,6 @@ def test_other_threads_run_while_the_engine_works(db):
     assert steps > 5
 
 
-def test_a_second_process_is_told_who_has_the_store(path, run):
-    with knotwork.connect(path):
-        done = run(
-            """
-            import sys, knotwork
-            try:
-                knotwork.connect(sys.argv[1])
-            except knotwork.BusyError as error:
-                print(error.code, error)
-            """,
-            path,
-        )
-    assert "BUSY" in done.stdout and str(os.getpid()) in done.stdout
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_is_told_and_harms_nothing(path, run):
     done = run(

@@ -99,6 +99,12 @@ pub(crate) struct OpeningArguments {
     /// Bytes a second that merges in the background may write, as 50MB [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub(crate) merge_rate: Option<String>,
+    /// File to which statements that take long are written, a line of JSON each, without their literals and parameters
+    #[arg(long, value_name = "FILE")]
+    pub(crate) slow_log: Option<PathBuf>,
+    /// Time from which on a statement is written to the slow log
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = timeout, requires = "slow_log")]
+    pub(crate) slow_time: Duration,
     /// A database to attach, as name=URL or name=definition.json; may be given several times
     #[arg(long, value_name = "NAME=SOURCE")]
     pub(crate) attach: Vec<String>,

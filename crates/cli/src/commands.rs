@@ -1,10 +1,11 @@
 //! The verbs, one file each.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
-use database::{Access, Config, Database, Error, ErrorCode, Interrupt};
+use database::{Access, Config, Database, Error, ErrorCode, Interrupt, SlowLog};
 
 use crate::arguments::{self, Arguments, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
@@ -136,6 +137,7 @@ fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Gra
 
 /// The configuration that the command line says.
 fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> {
+    let slow_log = opening.slow_log.as_ref().map(|file| SlowLog::open(file, opening.slow_time)).transpose()?;
     Ok(Config {
         access: if opening.read_only { Access::ReadOnly } else { access },
         durability: opening.durability,
@@ -144,6 +146,7 @@ fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> 
         query_memory_max: opening.query_memory.as_deref().map(import::bytes).transpose()?,
         timeout: opening.timeout,
         priority: opening.priority,
+        slow_log: slow_log.map(Arc::new),
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     })

@@ -61,9 +61,16 @@ impl Graph {
     /// `BUSY` if another process has the store to write and does not share it, besides the errors of [`Database::open`].
     pub fn open(path: &Path, config: Config, interrupt: &Interrupt) -> Result<Graph> {
         let graph = Graph::new(Target::Store(path.to_path_buf()), config);
-        let place = graph.settle(FIRST_ATTEMPTS, interrupt)?;
+        let place = graph.settle(FIRST_ATTEMPTS, graph.settings(), interrupt)?;
         graph.keep(place);
         Ok(graph)
+    }
+
+    /// The graph of a database that this process has open for itself alone.
+    pub fn of(database: Database) -> Graph {
+        let graph = Graph::new(Target::Store(database.path().to_path_buf()), database.config().clone());
+        *lock(&graph.0.here) = Some(Here { _sharing: None, database });
+        graph
     }
 
     /// The graph of a server. Of the configuration, what is said of sessions holds.
@@ -72,7 +79,7 @@ impl Graph {
     /// `CONNECTION` if it cannot be reached, or does not let the user in.
     pub fn connect(address: Address, config: Config) -> Result<Graph> {
         let graph = Graph::new(Target::Server(address), config);
-        let place = graph.settle(FIRST_ATTEMPTS, &Interrupt::new())?;
+        let place = graph.settle(FIRST_ATTEMPTS, graph.settings(), &Interrupt::new())?;
         graph.keep(place);
         Ok(graph)
     }
@@ -107,10 +114,13 @@ impl Graph {
     /// # Errors
     /// `UNSUPPORTED` if it is elsewhere.
     pub fn database_to(&self, verb: &str) -> Result<Database> {
-        self.database().ok_or_else(|| {
-            error!(Unsupported, "{verb} works in the process that has the store open, and that is {}", self.place())
-                .with_remedy("run it there, or once that process has ended")
-        })
+        self.database().ok_or_else(|| self.is_elsewhere(verb))
+    }
+
+    /// The error of what the verb says, if the graph is not open in this process.
+    pub(crate) fn is_elsewhere(&self, verb: &str) -> Error {
+        error!(Unsupported, "{verb} works in the process that has the store open, and that is {}", self.place())
+            .with_remedy("run it there, or once that process has ended")
     }
 
     /// The place of the graph, in words.
@@ -123,21 +133,22 @@ impl Graph {
     }
 
     /// A place for a session that has none, or whose own is gone.
-    pub(crate) fn settle_again(&self, interrupt: &Interrupt) -> Result<Place> {
+    pub(crate) fn settle_again(&self, settings: Settings, interrupt: &Interrupt) -> Result<Place> {
         if let Some(mut remote) = lock(&self.0.spare).take()
+            && remote.settings() == settings
             && remote.is_alive()
         {
             return Ok(Place::There(Box::new(remote)));
         }
-        self.settle(NEXT_ATTEMPTS, interrupt)
+        self.settle(NEXT_ATTEMPTS, settings, interrupt)
     }
 
     /// Finds the place: this process if it has the store or can open it, the one that has it otherwise. For a time one that is just
     /// opening or closing it is waited for.
-    fn settle(&self, attempts: usize, interrupt: &Interrupt) -> Result<Place> {
+    fn settle(&self, attempts: usize, settings: Settings, interrupt: &Interrupt) -> Result<Place> {
         let path = match &self.0.target {
             Target::Store(path) => path,
-            Target::Server(address) => return self.to_server(address),
+            Target::Server(address) => return self.to_server(address, settings),
         };
         let mut attempt = 0;
         loop {
@@ -146,7 +157,7 @@ impl Graph {
                 return Ok(Place::Here(here.database.clone()));
             }
             if self.0.config.access != Access::ReadOnly
-                && let Some(remote) = self.to_process(path)
+                && let Some(remote) = self.to_process(path, settings)
             {
                 return Ok(Place::There(Box::new(remote)));
             }
@@ -167,25 +178,26 @@ impl Graph {
         }
     }
 
-    fn settings(&self) -> Settings {
+    /// The settings with which sessions begin.
+    pub(crate) fn settings(&self) -> Settings {
         let config = &self.0.config;
         Settings { isolation: config.isolation, priority: config.priority, query_memory_max: config.query_memory_max }
     }
 
     /// A session in the process that has a store open; `None` if there is none that shares it.
-    fn to_process(&self, path: &Path) -> Option<Remote> {
+    fn to_process(&self, path: &Path, settings: Settings) -> Option<Remote> {
         let wire = server::share::reach(path).and_then(Wire::to_process).ok()?;
         let place = format!("the process that has {} open", path.display());
-        Remote::log_in(wire, place, None, None, self.settings()).ok()
+        Remote::log_in(wire, place, None, None, settings).ok()
     }
 
-    fn to_server(&self, address: &Address) -> Result<Place> {
+    fn to_server(&self, address: &Address, settings: Settings) -> Result<Place> {
         let wire = Wire::to_server(&address.host, address.port).map_err(|cause| {
             error!(Connection, "cannot connect to {address}: {cause}")
                 .with_remedy("see that a server listens there, as `knot serve STORE` does, without encryption")
         })?;
         let (login, database) = (address.login.as_ref(), address.database.clone());
-        let remote = Remote::log_in(wire, address.to_string(), login, database, self.settings())?;
+        let remote = Remote::log_in(wire, address.to_string(), login, database, settings)?;
         Ok(Place::There(Box::new(remote)))
     }
 }

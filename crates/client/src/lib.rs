@@ -26,4 +26,5 @@ mod wire;
 
 pub use address::Address;
 pub use graph::Graph;
+pub use server::share::is_shared_here;
 pub use session::Session;

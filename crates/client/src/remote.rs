@@ -43,7 +43,7 @@ impl Failed {
 }
 
 /// Settings of a session that its server is told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) isolation: IsolationLevel,
     pub(crate) priority: Priority,
@@ -67,6 +67,7 @@ pub(crate) struct Remote {
     /// Name of the server in messages.
     place: String,
     database: Option<String>,
+    settings: Settings,
     /// Requests whose answers are to come.
     pending: usize,
     in_transaction: bool,
@@ -97,7 +98,8 @@ impl Remote {
         database: Option<String>,
         settings: Settings,
     ) -> Result<Remote> {
-        let mut remote = Remote { wire, place, database, pending: 0, in_transaction: false, is_broken: false };
+        let mut remote =
+            Remote { wire, place, database, settings, pending: 0, in_transaction: false, is_broken: false };
         let string = |text: &str| Value::String(text.to_owned());
         let isolation = match settings.isolation {
             IsolationLevel::Snapshot => "snapshot",
@@ -142,6 +144,11 @@ impl Remote {
             _ => None,
         };
         Ok(remote)
+    }
+
+    /// The settings that its server was told.
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings
     }
 
     /// True if a transaction was begun.

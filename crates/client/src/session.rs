@@ -1,12 +1,16 @@
 //! A session wherever the graph is: in this process, in another one, on a server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Parameters, QueryResult, ResultSink, StatementSummary, TransactionVerb, transaction_verb};
+use database::registry::Tables;
+use database::{
+    IsolationLevel, Parameters, Priority, QueryResult, ResultSink, StatementSummary, TransactionVerb, transaction_verb,
+};
 use model::{Interrupt, Result, error};
 
 use crate::graph::{Graph, Place};
-use crate::remote::{Failed, Remote};
+use crate::remote::{Failed, Remote, Settings};
 
 /// Number of times that a statement is sent anew, because it has certainly not run where it was sent.
 const ATTEMPTS: usize = 8;
@@ -23,15 +27,18 @@ enum Seat {
 pub struct Session {
     graph: Graph,
     seat: Seat,
-    /// The flag that stops a statement in another process.
+    /// The flag that stops a statement, wherever that runs.
     interrupt: Interrupt,
     timeout: Option<Duration>,
+    settings: Settings,
+    /// The tables that `LOAD FROM` knows.
+    tables: Option<Arc<Tables>>,
 }
 
 impl Session {
     pub(crate) fn new(graph: Graph) -> Session {
-        let timeout = graph.config().timeout;
-        Session { graph, seat: Seat::None, interrupt: Interrupt::new(), timeout }
+        let (timeout, settings) = (graph.config().timeout, graph.settings());
+        Session { graph, seat: Seat::None, interrupt: Interrupt::new(), timeout, settings, tables: None }
     }
 
     /// The graph.
@@ -48,38 +55,81 @@ impl Session {
         let is_seated = match &mut self.seat {
             Seat::None => false,
             Seat::Here(_) => true,
-            // A transaction that is lost is told of by the statement.
-            Seat::There(remote) => remote.in_transaction() || remote.is_alive(),
+            // A transaction that is lost is told of by the statement. Settings are told where a session begins.
+            Seat::There(remote) => remote.in_transaction() || remote.settings() == self.settings && remote.is_alive(),
         };
         if is_seated {
             return Ok(());
         }
-        self.seat = match self.graph.settle_again(interrupt)? {
-            Place::Here(database) => {
-                let mut session = database.session();
-                session.set_timeout(self.timeout);
-                Seat::Here(Box::new(session))
-            }
+        self.seat = match self.graph.settle_again(self.settings, interrupt)? {
+            Place::Here(database) => Seat::Here(Box::new(database.session_stopped_by(self.interrupt.clone()))),
             Place::There(remote) => Seat::There(remote),
         };
+        self.prepare();
         Ok(())
     }
 
-    /// The flag that stops the running statement, from another thread; another one once the session has another place, see
-    /// [`Session::settle`].
-    pub fn interrupt(&self) -> Interrupt {
-        match &self.seat {
-            Seat::Here(session) => session.interrupt(),
-            _ => self.interrupt.clone(),
+    /// Tells a session in this process its settings.
+    fn prepare(&mut self) {
+        if let Seat::Here(session) = &mut self.seat {
+            session.set_timeout(self.timeout);
+            session.set_isolation(self.settings.isolation);
+            session.set_priority(self.settings.priority);
+            session.set_query_memory(self.settings.query_memory_max);
+            session.set_tables(self.tables.clone());
         }
+    }
+
+    /// True if the session is in this process.
+    pub fn is_here(&self) -> bool {
+        matches!(self.seat, Seat::Here(_))
+    }
+
+    /// The session of the database, which must be open in this process to do what the verb says.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED` if it is elsewhere, besides the errors of [`Session::settle`].
+    pub fn here_to(&mut self, verb: &str) -> Result<&mut database::Session> {
+        self.settle(&self.interrupt.clone())?;
+        match &mut self.seat {
+            Seat::Here(session) => Ok(session),
+            _ => Err(self.graph.is_elsewhere(verb)),
+        }
+    }
+
+    /// The flag that stops the running statement, from another thread.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
     }
 
     /// Sets the time limit of statements that are run from now on; `None` for no limit.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
-        if let Seat::Here(session) = &mut self.seat {
-            session.set_timeout(timeout);
-        }
+        self.prepare();
+    }
+
+    /// Sets the isolation of transactions that are begun from now on.
+    pub fn set_isolation(&mut self, isolation: IsolationLevel) {
+        self.settings.isolation = isolation;
+        self.prepare();
+    }
+
+    /// Sets the priority of statements that are run from now on; within a transaction in another process, from its end on.
+    pub fn set_priority(&mut self, priority: Priority) {
+        self.settings.priority = priority;
+        self.prepare();
+    }
+
+    /// Sets the memory limit of statements, in bytes, as [`Session::set_priority`] does; `None` for half of the database's.
+    pub fn set_query_memory(&mut self, bytes: Option<usize>) {
+        self.settings.query_memory_max = bytes;
+        self.prepare();
+    }
+
+    /// Sets the tables that `LOAD FROM` knows in the statements that are run from now on, in this process.
+    pub fn set_tables(&mut self, tables: Option<Arc<Tables>>) {
+        self.tables = tables;
+        self.prepare();
     }
 
     /// True if a transaction was begun.
@@ -159,6 +209,9 @@ impl Session {
             }
             return Ok(StatementSummary::default());
         }
+        if self.tables.is_some() && matches!(self.seat, Seat::There(_)) {
+            return Err(self.graph.is_elsewhere("LOAD FROM with a table of this program"));
+        }
         self.attempt(|seat, interrupt, timeout| match seat {
             Seat::Here(session) => Ok(session.run(text, parameters, sink)?),
             Seat::There(remote) => {
@@ -167,6 +220,25 @@ impl Session {
             }
             Seat::None => Ok(StatementSummary::default()),
         })
+    }
+
+    /// Runs one statement as [`Session::run`] does, but only in this process, and only for so long: `None` if it takes longer, or the
+    /// graph is elsewhere. It has then left no trace, and what it has given to the sink is void.
+    ///
+    /// # Errors
+    /// As those of [`Session::run`].
+    pub fn run_briefly(
+        &mut self,
+        text: &str,
+        parameters: &Parameters,
+        sink: &mut dyn ResultSink,
+        limit: Duration,
+    ) -> Result<Option<StatementSummary>> {
+        self.settle(&self.interrupt.clone())?;
+        match &mut self.seat {
+            Seat::Here(session) => session.run_briefly(text, parameters, sink, limit),
+            _ => Ok(None),
+        }
     }
 
     /// Does something at the place of the session, at another one if that has ended before it did anything of it.

@@ -52,6 +52,12 @@ impl fmt::Debug for Site {
     }
 }
 
+/// A moment in microseconds since the Unix epoch, as text.
+pub(crate) fn moment_text(unix_us: i64) -> String {
+    let (seconds, micros) = (unix_us.div_euclid(1_000_000), unix_us.rem_euclid(1_000_000));
+    DateTime { seconds, nanosecond: micros as u32 * 1_000, zone: Zone::UTC }.to_string()
+}
+
 /// A moment, by both clocks.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
@@ -65,9 +71,7 @@ impl Moment {
     }
 
     fn text(self) -> Value {
-        let (seconds, micros) = (self.unix_us.div_euclid(1_000_000), self.unix_us.rem_euclid(1_000_000));
-        let moment = DateTime { seconds, nanosecond: micros as u32 * 1_000, zone: Zone::UTC };
-        Value::string(&moment.to_string())
+        Value::string(&moment_text(self.unix_us))
     }
 
     fn since(self, clock: &dyn Clock) -> Value {

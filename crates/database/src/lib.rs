@@ -8,6 +8,7 @@
 //! - `statements`: statistics of the statements that were run, for `SHOW STATEMENTS`.
 //! - [`plan_report`], [`statistics`]: the output of `EXPLAIN` and `PROFILE`, and the planner's statistics as rows.
 //! - `attempts`: transactions that are tried again after a conflict.
+//! - [`slow_log`]: statements that took long, in a file.
 //! - [`settings`]: how a database is opened and how queries run.
 //! - [`database`]: a store that is open.
 //! - [`session`]: statements and transactions of one user.
@@ -47,6 +48,7 @@ pub mod result;
 pub mod session;
 pub mod settings;
 mod shape;
+pub mod slow_log;
 mod statements;
 pub mod statistics;
 pub mod tools;
@@ -70,6 +72,7 @@ pub use plan_report::{Part, PartKind, PlanLine, PlanReport, Waterfall};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};
+pub use slow_log::SlowLog;
 pub use storage::{Durability, StoreStats, TornLog};
 
 /// The parameters of a query, by name without `$`.

@@ -217,32 +217,13 @@ impl Stopwatch {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
     use cypher::CompileTimes;
     use model::meter::{self, Wait};
     use model::platform::Clock;
+    use testing::simulation::SetClock;
 
     use super::{Phase, Stopwatch};
-
-    #[derive(Debug, Default)]
-    struct SetClock(AtomicU64);
-
-    impl SetClock {
-        fn pass(&self, nanoseconds: u64) {
-            self.0.fetch_add(nanoseconds, Ordering::Relaxed);
-        }
-    }
-
-    impl Clock for SetClock {
-        fn now_ns(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-
-        fn unix_us(&self) -> i64 {
-            0
-        }
-    }
 
     #[test]
     fn every_nanosecond_is_in_one_phase() {

@@ -9,8 +9,9 @@ use model::ReadView;
 use serde_json::{Value as Json, json};
 
 use crate::phases::Phases;
+use crate::statements::without_literals;
 use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
-use waterfall::waits_json;
+pub(crate) use waterfall::waits_json;
 
 mod findings;
 mod statements;
@@ -91,6 +92,15 @@ impl PlanReport {
         waterfall.finding = findings::finding(&Evidence { waterfall: &waterfall, lines: &lines, scans });
         let text = explain::text_with(plan, &heads, &cells) + &waterfall.text();
         PlanReport { lines, waterfall: Some(waterfall), text, told: None }
+    }
+
+    /// A plan as JSON, whose details have no literals.
+    pub(crate) fn without_literals(plan: &Plan) -> Json {
+        let mut lines = lines(plan, Vec::new(), &|_| None);
+        for line in &mut lines {
+            line.details = without_literals(&line.details).unwrap_or_default();
+        }
+        tree(&mut lines.as_slice()).unwrap_or(Json::Null)
     }
 
     /// A report that another process has made, as a table and as JSON.

@@ -65,7 +65,12 @@ pub struct Session {
 impl Database {
     /// A session for one user.
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        self.session_stopped_by(Interrupt::new())
+    }
+
+    /// A session whose statements that flag stops; no other session may have it.
+    pub fn session_stopped_by(&self, interrupt: Interrupt) -> Session {
+        Session::new(self.clone(), interrupt)
     }
 }
 
@@ -119,9 +124,9 @@ impl Text {
 }
 
 impl Session {
-    pub(crate) fn new(database: Database) -> Session {
+    fn new(database: Database, interrupt: Interrupt) -> Session {
         let Config { isolation, query_memory_max, timeout, priority, .. } = *database.config();
-        let (interrupt, turn) = (Interrupt::new(), database.shared.scheduler.turn());
+        let turn = database.shared.scheduler.turn();
         interrupt.take_turns(turn.clone());
         let transaction = None;
         let generation = 0;
@@ -311,7 +316,7 @@ impl Session {
         let _timed = meter::timed_by(clock.clone());
         let account = Account::open(clock.clone(), start);
         let outcome = self.run_on(&account, start, text, parameters, sink);
-        account.close(&self.database.shared.statements, text, clock.now_ns(), &self.interrupt, outcome)
+        account.close(&self.database, text, &self.interrupt, outcome)
     }
 
     fn run_on(
@@ -379,7 +384,7 @@ impl Session {
         };
         let compiled = compiled.map_err(Error::when_compiled)?;
         if let Text::Query(compiled) = &compiled {
-            account.compiled(&compiled.entry, compiled.shape);
+            account.compiled(compiled);
         }
         if !sink.admits(&compiled.outlook()) {
             return Ok(StatementSummary::default());

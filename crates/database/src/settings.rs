@@ -1,9 +1,12 @@
 //! Settings with which a database is opened and its queries run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{IsolationLevel, Priority};
 use storage::Durability;
+
+use crate::slow_log::SlowLog;
 
 /// Access for which a database is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub struct Config {
     pub priority: Priority,
     /// Threads that one statement may use, and that all together use before some make room for others.
     pub threads: usize,
+    /// The log of slow statements.
+    pub slow_log: Option<Arc<SlowLog>>,
 }
 
 impl Default for Config {
@@ -56,6 +61,7 @@ impl Default for Config {
             timeout: None,
             priority: Priority::Normal,
             threads,
+            slow_log: None,
         }
     }
 }

@@ -117,6 +117,11 @@ impl Entry {
         })
     }
 
+    /// Text without literals.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Bytes that it takes, if calls come one after the other.
     fn bytes(&self) -> usize {
         size_of::<Entry>() + size_of::<Figures>() + 2 * self.text.len() + 64

@@ -80,6 +80,8 @@ mod rel_tables;
 mod serializable;
 #[path = "it/show.rs"]
 mod show;
+#[path = "it/slow_log.rs"]
+mod slow_log;
 #[cfg(feature = "sqlite")]
 #[path = "it/source_paths.rs"]
 mod source_paths;

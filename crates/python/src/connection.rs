@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use database::{Error, IsolationLevel, Priority, Session};
+use client::Session;
+use database::{Error, IsolationLevel, Priority};
 use model::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,10 +1,12 @@
 //! A database: opened once in a process, used by all of its threads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Access, Config, Durability, Interrupt};
+use client::address::PASSWORD_VARIABLE;
+use client::{Address, Graph};
+use database::{Access, Config, Durability, Interrupt, Parameters};
 use model::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -36,11 +38,25 @@ fn durability_of(name: &str) -> PyResult<Durability> {
     }
 }
 
+/// The graph of a store, which other processes may share, or of a server.
+fn open(path: &Path, config: Config, is_shared: bool, interrupt: &Interrupt) -> database::Result<Graph> {
+    match path.to_str().filter(|text| Address::is_one(text)) {
+        Some(_) if config.access == Access::ReadOnly => {
+            Err(error!(Unsupported, "a server cannot be connected read_only")
+                .with_remedy("leave out read_only; what the user may do is for the server to say"))
+        }
+        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config),
+        // A second database of the same store in one process is an error, not a detour through the socket.
+        None if is_shared && !client::is_shared_here(path) => Graph::open(path, config, interrupt),
+        None => Ok(Graph::of(database::Database::open_until(path, config, interrupt)?)),
+    }
+}
+
 #[pymethods]
 impl Database {
     #[new]
     #[pyo3(signature = (path, *, access="write", memory_limit=None, query_memory_limit=None, threads=None,
-                        timeout=None, durability="full", isolation="snapshot"))]
+                        timeout=None, durability="full", isolation="snapshot", is_shared=true))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
     fn new(
         py: Python<'_>,
@@ -52,6 +68,7 @@ impl Database {
         timeout: Option<f64>,
         durability: &str,
         isolation: &str,
+        is_shared: bool,
     ) -> PyResult<Database> {
         let access = match access {
             "read" => Access::ReadOnly,
@@ -75,12 +92,14 @@ impl Database {
         }
         let (interrupt, directory) = (Interrupt::new(), path.clone());
         let flag = interrupt.clone();
-        let opened = while_it_runs(py, &flag, move || database::Database::open_until(&directory, config, &interrupt))?;
-        for torn in opened.torn_logs() {
+        let graph = while_it_runs(py, &flag, move || open(&directory, config, is_shared, &interrupt))?;
+        for torn in graph.database().iter().flat_map(|database| database.torn_logs()) {
             let text = std::ffi::CString::new(format!("{torn}; see docs/backup-and-recovery.md").replace('\0', " "))?;
             PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), &text, 1)?;
         }
-        Ok(Database { shared: Shared::new(opened), path })
+        // An address may hold a password.
+        let path = if path.to_str().is_some_and(Address::is_one) { graph.place().into() } else { path };
+        Ok(Database { shared: Shared::new(graph), path })
     }
 
     /// Runs one statement as a transaction of its own. Parameters are given as a mapping, by keyword, or both.
@@ -121,12 +140,13 @@ impl Database {
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
         let (interrupt, shared) = (Interrupt::new(), self.shared.clone());
         let flag = interrupt.clone();
-        while_it_runs(py, &flag, move || shared.database()?.refresh(&interrupt))
+        while_it_runs(py, &flag, move || shared.database_to("refresh()")?.refresh(&interrupt))
     }
 
     /// Merges all writes into files.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.shared.database()?.checkpoint()).map_err(raised)
+        let checkpoint = || self.shared.graph()?.session().query("CHECKPOINT", &Parameters::default());
+        py.detach(checkpoint).map(drop).map_err(raised)
     }
 
     /// Copies the store as it is now into a new directory, while it is used.
@@ -135,13 +155,13 @@ impl Database {
         let (interrupt, shared) = (Interrupt::new(), self.shared.clone());
         let flag = interrupt.clone();
         while_it_runs(py, &flag, move || {
-            shared.database()?.backup(&destination, base.as_deref(), &interrupt).map(|_| ())
+            shared.database_to("backup()")?.backup(&destination, base.as_deref(), &interrupt).map(|_| ())
         })
     }
 
     /// Content of the store: counts of nodes, edges, labels and edge types, constraints and indexes, files and memory.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let info = py.detach(|| self.shared.database()?.info()).map_err(raised)?;
+        let info = py.detach(|| self.shared.graph()?.session().info()).map_err(raised)?;
         let dict = PyDict::new(py);
         dict.set_item("path", info.path)?;
         dict.set_item("nodes", info.nodes)?;

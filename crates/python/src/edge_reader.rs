@@ -230,7 +230,9 @@ fn work(
     session.set_query_memory(settings.query_memory);
     session.set_priority(settings.priority);
     let mut server = Server { orders, news, ahead: 0, next: None };
-    let run = std::panic::AssertUnwindSafe(|| session.with_edges(wanted, |passes| server.serve(passes)));
+    let run = std::panic::AssertUnwindSafe(|| {
+        session.here_to("a stream of edges")?.with_edges(wanted, |passes| server.serve(passes))
+    });
     std::panic::catch_unwind(run).unwrap_or_else(|_| {
         guard.take();
         Err(error!(Internal, "the engine panicked; the session is lost, the database is not"))

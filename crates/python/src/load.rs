@@ -255,7 +255,7 @@ fn run<'py>(
     progress: Option<&Py<PyAny>>,
     load: impl FnOnce(&database::Database, &Interrupt) -> Result<LoadSummary, Error> + Send + 'static,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let database = shared.database().map_err(raised)?;
+    let database = shared.database_to("loading a table").map_err(raised)?;
     let interrupt = Interrupt::new();
     let (sender, receiver) = std::sync::mpsc::channel();
     let flag = interrupt.clone();

@@ -1,4 +1,4 @@
-//! A database that is open in this process, and the sessions that were made of it.
+//! A database that is connected in this process, and the sessions that were made of it.
 //!
 //! Invariant: after a fork the child owns threads, locks and files of its parent only in name; it neither uses nor
 //! closes them.
@@ -6,7 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use database::{Config, Database, Error, Interrupt, Session};
+use client::{Graph, Session};
+use database::{Config, Database, Error, Interrupt};
 use model::error;
 
 use crate::pipe::Pipe;
@@ -25,7 +26,7 @@ pub(crate) struct Seat {
     process: u32,
 }
 
-/// A database that is open, or was.
+/// A database that is connected, or was.
 pub(crate) struct Shared {
     process: u32,
     open: Mutex<Option<Open>>,
@@ -34,7 +35,7 @@ pub(crate) struct Shared {
 }
 
 struct Open {
-    database: Database,
+    graph: Graph,
     idle: Vec<Arc<Seat>>,
     seats: Vec<Weak<Seat>>,
 }
@@ -52,9 +53,9 @@ pub(crate) fn forked() -> Error {
 }
 
 impl Shared {
-    pub(crate) fn new(database: Database) -> Arc<Shared> {
-        let config = database.config().clone();
-        let open = Some(Open { database, idle: Vec::new(), seats: Vec::new() });
+    pub(crate) fn new(graph: Graph) -> Arc<Shared> {
+        let config = graph.config().clone();
+        let open = Some(Open { graph, idle: Vec::new(), seats: Vec::new() });
         Arc::new(Shared { process: std::process::id(), open: Mutex::new(open), config })
     }
 
@@ -65,9 +66,14 @@ impl Shared {
         Ok(self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The database, if it is still open.
-    pub(crate) fn database(&self) -> Result<Database, Error> {
-        self.lock()?.as_ref().map(|open| open.database.clone()).ok_or_else(closed)
+    /// The graph, if it is still open.
+    pub(crate) fn graph(&self) -> Result<Graph, Error> {
+        self.lock()?.as_ref().map(|open| open.graph.clone()).ok_or_else(closed)
+    }
+
+    /// The database, which must be open in this process to do what the verb says.
+    pub(crate) fn database_to(&self, verb: &str) -> Result<Database, Error> {
+        self.graph()?.database_to(verb)
     }
 
     /// True if it is open, and this the process that opened it.
@@ -112,7 +118,7 @@ impl Shared {
 
 impl Open {
     fn new_seat(&mut self) -> Arc<Seat> {
-        let session = self.database.session();
+        let session = self.graph.session();
         let interrupt = session.interrupt();
         let process = std::process::id();
         let (session, pipe) = (Mutex::new(Some(session)), Mutex::default());

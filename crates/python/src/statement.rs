@@ -10,9 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::Session;
 use database::registry::Tables;
 use database::{
-    Action, Error, IsolationLevel, Outlook, Parameters, Priority, ResultBatch, ResultSink, Session, StatementSummary,
+    Action, Error, IsolationLevel, Outlook, Parameters, Priority, ResultBatch, ResultSink, StatementSummary,
+    transaction_verb,
 };
 use pyo3::prelude::*;
 
@@ -131,6 +133,7 @@ pub(crate) fn run_once(py: Python<'_>, shared: &Arc<Shared>, request: Request) -
             Ok(started)
         }
         Ok(Tried::Refused(action)) => run_there(py, seat, Some(shared.clone()), request, action, None),
+        Ok(Tried::Elsewhere) => run_there(py, seat, Some(shared.clone()), request, None, None),
         Err(failure) => {
             shared.return_seat(seat);
             Err(failure)
@@ -138,17 +141,20 @@ pub(crate) fn run_once(py: Python<'_>, shared: &Arc<Shared>, request: Request) -
     }
 }
 
-/// Runs a statement in a session that is kept, in the transaction that it has open. What only reads and is long is run in
-/// another session if there is no transaction, so that the next statement need not wait for its last row.
+/// Runs a statement in a session that is kept, in the transaction that it has open. What only reads and is long, or runs in another
+/// process, which gives rows after the commit, is run in another session if there is no transaction, so that the next statement need
+/// not wait for its last row.
 pub(crate) fn run_kept(py: Python<'_>, shared: &Arc<Shared>, seat: &Arc<Seat>, request: Request) -> PyResult<Started> {
-    match run_here(py, seat, &request, Isolated::Allow)? {
-        Tried::Done(started) => Ok(started),
-        Tried::Refused(Some(Action::Read)) if !in_transaction(py, seat)? => {
-            let other = shared.borrow_seat().map_err(Failure::plain)?;
-            run_there(py, other, Some(shared.clone()), request, Some(Action::Read), Some(seat))
-        }
-        Tried::Refused(action) => run_there(py, seat.clone(), None, request, action, None),
+    let (action, is_free) = match run_here(py, seat, &request, Isolated::Allow)? {
+        Tried::Done(started) => return Ok(started),
+        Tried::Refused(action) => (action, action == Some(Action::Read)),
+        Tried::Elsewhere => (None, transaction_verb(&request.text).is_none()),
+    };
+    if !is_free || in_transaction(py, seat)? {
+        return run_there(py, seat.clone(), None, request, action, None);
     }
+    let other = shared.borrow_seat().map_err(Failure::plain)?;
+    run_there(py, other, Some(shared.clone()), request, action, Some(seat))
 }
 
 /// True if a session has a transaction open.
@@ -168,27 +174,28 @@ enum Tried {
     Done(Started),
     /// It is not short. What it does is known unless even that took too long to find out.
     Refused(Option<Action>),
+    /// Its session is in another process, which this thread must not wait for.
+    Elsewhere,
 }
 
 fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) -> PyResult<Tried> {
     // A session that stays is the only one in which a transaction can be begun or ended.
     let mut sink = HereSink { refuses_control: isolated == Isolated::Allow, ..HereSink::default() };
+    let mut is_elsewhere = false;
     let outcome = py.detach(|| {
         let mut guard = seat.lock()?;
         let outcome = run_in(&mut guard, request, |session| {
-            session.run_briefly(&request.text, &request.parameters, &mut sink, HERE_TIME_MAX)
+            let outcome = session.run_briefly(&request.text, &request.parameters, &mut sink, HERE_TIME_MAX);
+            is_elsewhere = !session.is_here();
+            outcome
         });
-        if isolated == Isolated::Refuse
-            && let Some(session) = guard.as_mut()
-            && session.in_transaction()
-        {
-            session.rollback()?;
-            return Err(model::error!(TransactionState, "BEGIN needs a connection that stays the same")
-                .with_remedy("use `with db.transaction() as tx`, or db.cursor() for a connection"));
+        if isolated == Isolated::Refuse {
+            refuse_transaction(&mut guard)?;
         }
         outcome
     });
     match outcome {
+        Ok(None) if is_elsewhere => Ok(Tried::Elsewhere),
         Ok(Some(summary)) if !sink.is_refused => Ok(Tried::Done(Started {
             columns: sink.columns,
             types: sink.types,
@@ -198,6 +205,18 @@ fn run_here(py: Python<'_>, seat: &Seat, request: &Request, isolated: Isolated) 
         // It was stopped for its length here: nothing has happened.
         Ok(_) => Ok(Tried::Refused(sink.outlook.map(|outlook| outlook.action))),
         Err(error) => Err(Failure::of(error, &request.text).into()),
+    }
+}
+
+/// A session that was taken for one statement stays in no transaction.
+fn refuse_transaction(guard: &mut Option<Session>) -> Result<(), Error> {
+    match guard.as_mut().filter(|session| session.in_transaction()) {
+        Some(session) => {
+            session.rollback()?;
+            Err(model::error!(TransactionState, "BEGIN needs a connection that stays the same")
+                .with_remedy("use `with db.transaction() as tx`, or db.cursor() for a connection"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -271,12 +290,15 @@ fn run_there(
     }
     let (writer, shared) = (pipe.clone(), home);
     worker::run(Box::new(move || {
-        let outcome = match seat.lock() {
-            Ok(mut guard) => run_in(&mut guard, &request, |session| {
+        let outcome = seat.lock().and_then(|mut guard| {
+            let outcome = run_in(&mut guard, &request, |session| {
                 session.run(&request.text, &request.parameters, &mut PipeSink(&writer))
-            }),
-            Err(error) => Err(error),
-        };
+            });
+            if shared.is_some() {
+                refuse_transaction(&mut guard)?;
+            }
+            outcome
+        });
         drop(request);
         if let Some(shared) = shared {
             writer.end_with(outcome, || shared.return_seat(seat));

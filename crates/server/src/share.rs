@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -34,9 +34,27 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Time that statements of others have to end when the store is closed.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// Directories of the stores that processes share, by their numbers: a fork has the list of its parent, and none of its stores.
+static SHARED: Mutex<Vec<(u32, PathBuf)>> = Mutex::new(Vec::new());
+
+fn shared() -> MutexGuard<'static, Vec<(u32, PathBuf)>> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A store as the list of those that are shared has it.
+fn entry_of(directory: &Path) -> (u32, PathBuf) {
+    (std::process::id(), directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()))
+}
+
+/// True if this process has the store of a directory open, and shares it.
+pub fn is_shared_here(directory: &Path) -> bool {
+    shared().contains(&entry_of(directory))
+}
+
 /// A store that other processes reach, until this is dropped.
 pub struct Sharing {
     server: Arc<Server>,
+    entry: (u32, PathBuf),
     end: Interrupt,
     thread: Option<JoinHandle<()>>,
 }
@@ -75,11 +93,14 @@ pub fn share(database: &Database) -> model::Result<Sharing> {
         front.drain();
     };
     let thread = std::thread::Builder::new().name("socket".into()).spawn(work).map_err(|cause| failed(&cause))?;
-    Ok(Sharing { server, end, thread: Some(thread) })
+    let entry = entry_of(database.path());
+    shared().push(entry.clone());
+    Ok(Sharing { server, entry, end, thread: Some(thread) })
 }
 
 impl Drop for Sharing {
     fn drop(&mut self) {
+        shared().retain(|entry| *entry != self.entry);
         self.end.cancel();
         self.server.wake();
         if let Some(thread) = self.thread.take() {

@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("server", &["model", "bolt", "database"]),
     ("client", &["model", "bolt", "database", "server"]),
     ("cli", &["model", "client", "database", "introspect", "server"]),
-    ("python", &["model", "database"]),
+    ("python", &["model", "client", "database"]),
     ("testing", &["model"]),
 ];
 

@@ -10,12 +10,15 @@ use model::meter::{self, Meter};
 use model::platform::Clock;
 use model::{Interrupt, PropertyType, Result};
 
+use crate::database::Database;
 use crate::outlook::Outlook;
 use crate::phases::Stopwatch;
+use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
 use crate::result::{ResultBatch, StatementSummary};
 use crate::session::ResultSink;
-use crate::statements::{Call, Entry, Statements};
+use crate::slow_log::Ended;
+use crate::statements::Call;
 
 /// The account of one statement, from its text on.
 pub(super) struct Account {
@@ -26,8 +29,8 @@ pub(super) struct Account {
     spilled_bytes: Cell<u64>,
     /// The sink did not admit it: it was not run.
     is_refused: Cell<bool>,
-    /// The statistics that it is counted in, and the shape of its plan, once it is compiled.
-    compiled: OnceCell<(Arc<Entry>, u64)>,
+    /// Its compiled form, once there is one.
+    compiled: OnceCell<Arc<Compiled>>,
 }
 
 impl Account {
@@ -43,9 +46,9 @@ impl Account {
     }
 
     /// Notes what the statement was compiled to.
-    pub(super) fn compiled(&self, entry: &Arc<Entry>, shape: u64) {
+    pub(super) fn compiled(&self, compiled: &Arc<Compiled>) {
         // A statement is compiled once.
-        let _ = self.compiled.set((entry.clone(), shape));
+        let _ = self.compiled.set(compiled.clone());
     }
 
     /// Notes what was written to temporary files.
@@ -62,17 +65,17 @@ impl Account {
     /// run again.
     pub(super) fn close(
         self,
-        statements: &Statements,
+        database: &Database,
         text: &str,
-        now_ns: u64,
         interrupt: &Interrupt,
         outcome: Result<StatementSummary>,
     ) -> Result<StatementSummary> {
+        let now_ns = database.clock().now_ns();
         let mut counts = meter::read().since(self.before);
         counts.add(&interrupt.take_helped());
         let phases = self.watch.into_phases(now_ns);
         if !self.is_refused.get() && !interrupt.is_trial_over() {
-            let plan = self.compiled.get().map(|(_, shape)| *shape);
+            let compiled = self.compiled.get();
             let call = Call {
                 phases: &phases,
                 counts,
@@ -80,11 +83,22 @@ impl Account {
                 spilled_bytes: self.spilled_bytes.get(),
                 has_failed: outcome.is_err(),
                 now_ns,
-                plan,
+                plan: compiled.map(|compiled| compiled.shape),
             };
-            match self.compiled.get() {
-                Some((entry, _)) => statements.count(entry, &call),
-                None => statements.count(&statements.entry(text), &call),
+            let statements = &database.shared.statements;
+            let entry = compiled.map_or_else(|| statements.entry(text), |compiled| compiled.entry.clone());
+            statements.count(&entry, &call);
+            if let Some(log) = database.config().slow_log.as_ref().filter(|log| log.takes(&phases)) {
+                let ended = Ended {
+                    text: entry.text(),
+                    phases: &phases,
+                    counts: &counts,
+                    rows: call.rows,
+                    spilled_bytes: call.spilled_bytes,
+                    failure: outcome.as_ref().err(),
+                    plan: compiled.map(|compiled| &*compiled.plan),
+                };
+                log.write(&ended, &database.shared.activity.client_of(interrupt), database.clock().unix_us());
             }
         }
         let mut summary = outcome?;
