@@ -139,7 +139,9 @@ pub(crate) fn optimize(
     }
     let mut bound_to_snapshot = false;
     if config.covering_labels && mode == PlanMode::Read {
-        for_each_operator(root, &mut |operator| bound_to_snapshot |= covering_labels::drop(operator, context));
+        for_each_operator(root, &mut |operator| {
+            bound_to_snapshot |= covering_labels::drop(operator, slots, context);
+        });
     }
     if config.unused {
         unused::drop_unused(root, columns);

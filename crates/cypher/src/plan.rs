@@ -57,6 +57,8 @@ pub struct SlotInfo {
     pub name: Arc<str>,
     /// Kind of values that it holds.
     pub kind: SlotKind,
+    /// A label of the query that is not tested, since all nodes carry it.
+    pub covered_label: Option<Arc<str>>,
 }
 
 /// Effects that running a plan may have.

@@ -28,7 +28,7 @@ impl Slots {
     /// A new slot with that name.
     pub(crate) fn named(&mut self, name: &str, kind: SlotKind) -> SlotId {
         let slot = SlotId(self.infos.len() as u32);
-        self.infos.push(SlotInfo { name: Arc::from(name), kind });
+        self.infos.push(SlotInfo { name: Arc::from(name), kind, covered_label: None });
         slot
     }
 
@@ -42,6 +42,11 @@ impl Slots {
     /// Gives a slot another name.
     pub(crate) fn rename(&mut self, slot: SlotId, name: &str) {
         self.infos[slot.0 as usize].name = Arc::from(name);
+    }
+
+    /// Notes that a label of a slot's nodes is not tested, since all nodes carry it.
+    pub(crate) fn cover(&mut self, slot: SlotId, label: &Arc<str>) {
+        self.infos[slot.0 as usize].covered_label.get_or_insert_with(|| label.clone());
     }
 
     /// The name of a slot.

@@ -9,18 +9,23 @@ use super::nullability::never_null;
 use super::take_input;
 use crate::catalog::CompileContext;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorKind, SlotId};
+use crate::slots::Slots;
 
-/// Drops them from one operator; true if it dropped any.
-pub(super) fn drop(operator: &mut Operator, context: &CompileContext<'_>) -> bool {
-    let covers = |label: &Arc<str>| {
+/// Drops them from one operator, and notes them at its slots; true if it dropped any.
+pub(super) fn drop(operator: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) -> bool {
+    let mut covers = |slot: SlotId, label: &Arc<str>| {
         let statistics = context.statistics;
         let count = context.schema.label(label).map_or(0, |label| statistics.label(label));
-        statistics.nodes > 0 && count == statistics.nodes
+        let is_covered = statistics.nodes > 0 && count == statistics.nodes;
+        if is_covered {
+            slots.cover(slot, label);
+        }
+        is_covered
     };
     match &mut operator.kind {
-        OperatorKind::NodeScan { labels, .. } | OperatorKind::Intersect { labels, .. } => {
+        OperatorKind::NodeScan { slot, labels, .. } | OperatorKind::Intersect { to: slot, labels, .. } => {
             let before = labels.len();
-            labels.retain(|label| !covers(label));
+            labels.retain(|label| !covers(*slot, label));
             labels.len() < before
         }
         OperatorKind::Filter { input, predicate } => {
@@ -32,7 +37,7 @@ pub(super) fn drop(operator: &mut Operator, context: &CompileContext<'_>) -> boo
             };
             let mut dropped = false;
             for conjunct in conjuncts {
-                dropped |= drop_from(conjunct, &covers, &is_known);
+                dropped |= drop_from(conjunct, &mut covers, &is_known);
             }
             if let ExpressionKind::And(items) = &mut predicate.kind {
                 items.retain(|item| !is_true(item));
@@ -49,12 +54,16 @@ pub(super) fn drop(operator: &mut Operator, context: &CompileContext<'_>) -> boo
     }
 }
 
-fn drop_from(conjunct: &mut Expression, covers: &dyn Fn(&Arc<str>) -> bool, is_known: &dyn Fn(SlotId) -> bool) -> bool {
+fn drop_from(
+    conjunct: &mut Expression,
+    covers: &mut dyn FnMut(SlotId, &Arc<str>) -> bool,
+    is_known: &dyn Fn(SlotId) -> bool,
+) -> bool {
     let ExpressionKind::HasLabels { object, labels } = &mut conjunct.kind else { return false };
     let ExpressionKind::Slot(slot) = object.kind else { return false };
     let before = labels.len();
     if is_known(slot) {
-        labels.retain(|label| !covers(label));
+        labels.retain(|label| !covers(slot, label));
     }
     let dropped = labels.len() < before;
     if dropped && labels.is_empty() {

@@ -246,9 +246,9 @@ pub(crate) fn picked_scans(plan: &Plan, ids: &[OperatorId]) -> Vec<PickedScan> {
         operators.extend(operator.inputs());
         let OperatorKind::Filter { input, predicate } = &operator.kind else { continue };
         let OperatorKind::NodeScan { slot, labels, .. } = &input.kind else { continue };
-        if let (Some(label), Some(key)) = (labels.first(), sought_key(predicate, *slot))
+        let Some(info) = plan.slots.get(slot.0 as usize) else { continue };
+        if let (Some(label), Some(key)) = (labels.first().or(info.covered_label.as_ref()), sought_key(predicate, *slot))
             && let (Some(scan), Some(filter)) = (place(input), place(operator))
-            && let Some(info) = plan.slots.get(slot.0 as usize)
         {
             let (variable, label) = (info.name.clone(), label.clone());
             found.push(PickedScan { scan, filter, variable, label, key });

@@ -369,3 +369,19 @@ fn statements_that_end_early_are_errors_and_those_that_are_tried_again_count_onc
     ];
     assert_eq!(statements(&mut session), expected.map(|(text, counts)| (text.to_owned(), counts)));
 }
+
+#[test]
+fn an_index_is_proposed_where_all_nodes_carry_the_label_too() {
+    let folder = Folder::new();
+    let database = open(&folder, 1);
+    let mut session = database.session();
+    run(&mut session, "UNWIND range(1, 50000) AS i CREATE (:P {u: i})");
+    let proposed = |session: &mut Session| {
+        let (_, waterfall) = profiled(session, "MATCH (p:P) WHERE p.u = 77 RETURN p.u");
+        assert!(waterfall.finding.contains("CREATE INDEX FOR (p:P) ON (p.u)"), "{}", waterfall.finding);
+    };
+    // Once where the planner leaves the label out, and once where it cannot.
+    proposed(&mut session);
+    run(&mut session, "CREATE (:Q)");
+    proposed(&mut session);
+}
