@@ -184,6 +184,118 @@ def test_the_next_statement_opens_the_store_when_its_holder_ends(path, run, end)
         assert db.execute("MATCH (n:N) RETURN n.i AS i ORDER BY i").to_dicts() == [{"i": 1}, {"i": 4}, {"i": 5}]
 
 
+@pytest.mark.parametrize("end", ["close_store", "kill"])
+def test_calls_that_were_given_up_do_not_stop_the_next_ones(path, end):
+    with Holder(path) as holder, knotwork.connect(path) as db:
+        for _ in range(4):
+            rows = db.execute("UNWIND range(1, 100000) AS i RETURN i")
+            rows.fetchone()
+            rows.close()
+            assert db.execute("UNWIND range(1, 100000) AS i RETURN i").scalar() == 1
+        with db.connection() as connection:
+            connection.interrupt()
+            getattr(holder, end)()
+            assert connection.execute("RETURN 1").scalar() == 1
+        for _ in range(5):
+            assert db.execute("RETURN 2").scalar() == 2
+
+
+def test_a_store_is_loaded_right_after_its_holder_has_ended(path):
+    with Holder(path) as holder, knotwork.connect(path) as db:
+        assert db.execute("RETURN 1").scalar() == 1
+        holder.close_store()
+        assert db.load_nodes([{"id": 1}], label="M", key="id").nodes_created == 1
+
+
+def test_types_of_columns_are_known_without_values(shared):
+    shared.execute("CREATE NODE TABLE T(id INT64, name STRING, tags STRING[], PRIMARY KEY(id))")
+    schema = shared.execute("MATCH (t:T) RETURN t.id, t.name, t.tags, toString(t.id), t").to_arrow().schema
+    assert [str(type) for type in schema.types] == ["int64", "large_string", "large_list<item: large_string>", "large_string", "null"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system cannot stop processes")
+def test_a_holder_that_does_not_answer_can_be_left(shared, run, path):
+    os.kill(shared.holder.process.pid, signal.SIGSTOP)
+    try:
+        done = run(
+            """
+            import os, signal, sys, threading, time, knotwork
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            began = time.monotonic()
+            try:
+                knotwork.connect(sys.argv[1])
+            except KeyboardInterrupt:
+                print("left", time.monotonic() - began < 5)
+            """,
+            path,
+        )
+        assert done.stdout == "left True\n", done
+        with shared.connection() as connection:
+            threading.Timer(0.3, connection.interrupt).start()
+            began = time.monotonic()
+            with pytest.raises(knotwork.Error):
+                connection.execute("MATCH (n) RETURN count(n)")
+            assert time.monotonic() - began < 10
+    finally:
+        os.kill(shared.holder.process.pid, signal.SIGCONT)
+    assert shared.execute("RETURN 1").scalar() == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_of_the_holder_does_not_keep_the_store(path):
+    script = """
+        import os, sys, time, warnings, knotwork
+        warnings.simplefilter("ignore")
+        db = knotwork.connect(sys.argv[1])
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        print("open", flush=True)
+        sys.stdin.readline()
+        db.close()
+        print("closed", flush=True)
+    """
+    holder = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), path],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )
+    try:
+        assert holder.stdout.readline() == "open\n"
+        with knotwork.connect(path) as db:
+            db.execute("CREATE (:N)")
+            holder.stdin.write("\n")
+            holder.stdin.flush()
+            assert holder.stdout.readline() == "closed\n"
+            began = time.monotonic()
+            assert db.execute("MATCH (n:N) RETURN count(n)").scalar() == 1
+            assert time.monotonic() - began < 8
+    finally:
+        os.killpg(holder.pid, signal.SIGKILL)
+        holder.wait()
+        holder.stdin.close()
+        holder.stdout.close()
+
+
+def test_processes_that_open_and_close_at_once_know_what_was_done(path, run):
+    script = """
+        import sys, knotwork
+        made = 0
+        for i in range(12):
+            with knotwork.connect(sys.argv[1]) as db:
+                for _ in range(3):
+                    db.execute("CREATE (:N)")
+                    made += 1
+        print(made)
+    """
+    done = []
+    threads = [threading.Thread(target=lambda: done.append(run(script, path).stdout)) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert done == ["36\n"] * 4
+    with knotwork.connect(path) as db:
+        assert db.execute("MATCH (n:N) RETURN count(n)").scalar() == 144
+
+
 def test_processes_that_are_killed_lose_nothing_acknowledged(path):
     """Five processes write at once, whoever has the store is killed again and again, and each tells what was acknowledged."""
     script = """
@@ -249,6 +361,8 @@ def test_addresses_that_are_none_are_refused():
         ("bolt://localhost:99999", "no number up to 65535"),
         ("bolt+s://localhost", "TLS"),
         ("bolt://127.0.0.1:1", "cannot connect to bolt://127.0.0.1:1"),
+        ("bolt:/neo4j:secret@localhost", "the address of the server is none"),
+        ("http://localhost", "the address of the server is none"),
     ]:
         with pytest.raises(knotwork.Error, match=re.escape(message)):
             knotwork.connect(address)

@@ -30,6 +30,8 @@ pub const NOT_RUN: &str = "_knotwork_not_run";
 pub const IN_TRANSACTION: &str = "knotwork_in_transaction";
 /// Entry of the answer to `RUN` outside of transactions: true if what the statement writes is committed by now.
 pub const IS_COMMITTED: &str = "knotwork_is_committed";
+/// Entry of the answer to `RUN`: of each column the type of every value besides null, by its name in Cypher, or null.
+pub const TYPES: &str = "knotwork_types";
 /// Entry of the summary of a statement: what Neo4j's summary has no place for, as a map.
 pub const SUMMARY: &str = "knotwork";
 

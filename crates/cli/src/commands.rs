@@ -123,11 +123,15 @@ fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Gra
             let message = "-r opens a store to read, and a server has its own open".to_owned();
             return Err(Failure::Usage(message));
         }
-        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config)?,
+        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config, &interrupt)?,
         None => Graph::open(path, config, &interrupt).map_err(|failure| with_a_way_to_read(path, failure))?,
     };
-    if let Some(database) = graph.database() {
-        tell_torn(&database);
+    match graph.database() {
+        Some(database) => tell_torn(&database),
+        None if opening.slow_log.is_some() => {
+            eprintln!("warning: --slow-log is for the process that has the store open, and that is {}", graph.place());
+        }
+        None => {}
     }
     if !opening.attach.is_empty() {
         source::attach(&graph.database_to("--attach")?, &opening.attach)?;

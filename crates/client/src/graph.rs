@@ -77,9 +77,9 @@ impl Graph {
     ///
     /// # Errors
     /// `CONNECTION` if it cannot be reached, or does not let the user in.
-    pub fn connect(address: Address, config: Config) -> Result<Graph> {
+    pub fn connect(address: Address, config: Config, interrupt: &Interrupt) -> Result<Graph> {
         let graph = Graph::new(Target::Server(address), config);
-        let place = graph.settle(FIRST_ATTEMPTS, graph.settings(), &Interrupt::new())?;
+        let place = graph.settle(FIRST_ATTEMPTS, graph.settings(), interrupt)?;
         graph.keep(place);
         Ok(graph)
     }
@@ -114,7 +114,11 @@ impl Graph {
     /// # Errors
     /// `UNSUPPORTED` if it is elsewhere.
     pub fn database_to(&self, verb: &str) -> Result<Database> {
-        self.database().ok_or_else(|| self.is_elsewhere(verb))
+        match self.database() {
+            Some(database) => Ok(database),
+            // Its holder may have ended meanwhile.
+            None => Ok(self.session().here_to(verb)?.database().clone()),
+        }
     }
 
     /// The error of what the verb says, if the graph is not open in this process.
@@ -148,7 +152,7 @@ impl Graph {
     fn settle(&self, attempts: usize, settings: Settings, interrupt: &Interrupt) -> Result<Place> {
         let path = match &self.0.target {
             Target::Store(path) => path,
-            Target::Server(address) => return self.to_server(address, settings),
+            Target::Server(address) => return self.to_server(address, settings, interrupt),
         };
         let mut attempt = 0;
         loop {
@@ -157,7 +161,7 @@ impl Graph {
                 return Ok(Place::Here(here.database.clone()));
             }
             if self.0.config.access != Access::ReadOnly
-                && let Some(remote) = self.to_process(path, settings)
+                && let Some(remote) = self.to_process(path, settings, interrupt)
             {
                 return Ok(Place::There(Box::new(remote)));
             }
@@ -185,19 +189,19 @@ impl Graph {
     }
 
     /// A session in the process that has a store open; `None` if there is none that shares it.
-    fn to_process(&self, path: &Path, settings: Settings) -> Option<Remote> {
-        let wire = server::share::reach(path).and_then(Wire::to_process).ok()?;
+    fn to_process(&self, path: &Path, settings: Settings, interrupt: &Interrupt) -> Option<Remote> {
+        let wire = server::share::reach(path).and_then(|stream| Wire::to_process(stream, interrupt)).ok()?;
         let place = format!("the process that has {} open", path.display());
-        Remote::log_in(wire, place, None, None, settings).ok()
+        Remote::log_in(wire, place, None, None, settings, interrupt).ok()
     }
 
-    fn to_server(&self, address: &Address, settings: Settings) -> Result<Place> {
-        let wire = Wire::to_server(&address.host, address.port).map_err(|cause| {
+    fn to_server(&self, address: &Address, settings: Settings, interrupt: &Interrupt) -> Result<Place> {
+        let wire = Wire::to_server(&address.host, address.port, interrupt).map_err(|cause| {
             error!(Connection, "cannot connect to {address}: {cause}")
                 .with_remedy("see that a server listens there, as `knot serve STORE` does, without encryption")
         })?;
         let (login, database) = (address.login.as_ref(), address.database.clone());
-        let remote = Remote::log_in(wire, address.to_string(), login, database, settings)?;
+        let remote = Remote::log_in(wire, address.to_string(), login, database, settings, interrupt)?;
         Ok(Place::There(Box::new(remote)))
     }
 }

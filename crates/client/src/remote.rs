@@ -8,7 +8,7 @@ use bolt::message::{Map, Portion, Scope, get, text};
 use bolt::{Answer, Limits, Value, own, request};
 use database::{IsolationLevel, Parameters, Priority, ResultSink, StatementSummary};
 use model::limits::VALUE_DEPTH_MAX;
-use model::{Error, ErrorCode, Interrupt, Result, error};
+use model::{Error, ErrorCode, Interrupt, PropertyType, Result, error};
 
 use crate::failure::{error_of, has_not_run};
 use crate::summary::summary_of;
@@ -17,6 +17,10 @@ use crate::wire::{Arrival, Wire};
 
 /// Rows that are asked for at a time, and given on together.
 const PORTION_ROWS: u64 = 2_048;
+/// Time for which a server that was told to stop may be silent.
+const STOP_TIME: Duration = Duration::from_secs(2);
+/// Time by which a server may answer later than the time limit of a statement: it may wait for a thread first.
+const LATE_TIME: Duration = Duration::from_secs(11);
 /// Memory of the values of one row.
 const ROW_BYTES_MAX: usize = 2 << 30;
 
@@ -70,6 +74,8 @@ pub(crate) struct Remote {
     settings: Settings,
     /// Requests whose answers are to come.
     pending: usize,
+    /// The longest silence while the present statement is answered.
+    patience: Option<Duration>,
     in_transaction: bool,
     /// True once nothing can be asked any more.
     is_broken: bool,
@@ -97,9 +103,18 @@ impl Remote {
         login: Option<&(String, String)>,
         database: Option<String>,
         settings: Settings,
+        interrupt: &Interrupt,
     ) -> Result<Remote> {
-        let mut remote =
-            Remote { wire, place, database, settings, pending: 0, in_transaction: false, is_broken: false };
+        let mut remote = Remote {
+            wire,
+            place,
+            database,
+            settings,
+            pending: 0,
+            patience: None,
+            in_transaction: false,
+            is_broken: false,
+        };
         let string = |text: &str| Value::String(text.to_owned());
         let isolation = match settings.isolation {
             IsolationLevel::Snapshot => "snapshot",
@@ -132,9 +147,9 @@ impl Remote {
             requests += 1;
         }
         remote.send(&out, requests).map_err(|(_, cause)| remote.lost(&cause))?;
-        let hints = remote.done("")?;
+        let hints = remote.done(interrupt)?;
         if requests > 1 {
-            remote.done("")?;
+            remote.done(interrupt)?;
         }
         remote.wire.silence_max = match get(&hints, "hints") {
             Some(Value::Map(hints)) => match get(hints, "connection.recv_timeout_seconds") {
@@ -163,18 +178,19 @@ impl Remote {
     }
 
     /// Begins a transaction.
-    pub(crate) fn begin(&mut self) -> Result<(), Failed> {
+    pub(crate) fn begin(&mut self, interrupt: &Interrupt) -> Result<(), Failed> {
         let mut out = Vec::new();
         request::begin(&mut out, &self.scope(None));
         // Nothing is lost if the server goes away, whenever that is.
         if let Err((_, cause)) = self.send(&out, 1) {
             return Err(Failed::NotSent(self.lost(&cause)));
         }
-        match self.done("") {
+        match self.done(interrupt) {
             Ok(_) => {
                 self.in_transaction = true;
                 Ok(())
             }
+            Err(failure) if failure.code() == ErrorCode::Cancelled => Err(Failed::Told(failure)),
             Err(failure) if self.is_broken || failure.code() == ErrorCode::Connection => {
                 self.is_broken = true;
                 Err(Failed::NotSent(failure))
@@ -204,7 +220,8 @@ impl Remote {
                     // The answer to the commit comes before that to the order to stop.
                     self.ask_to_stop().map_err(|cause| self.unknown(&cause))?;
                     let answer = self.await_answer().map_err(|cause| self.unknown(&cause))?;
-                    self.finish_reset()?;
+                    // Once the answer is there, the connection is all that can be lost.
+                    let _ = self.finish_reset();
                     return match answer {
                         Answer::Success(_) => Ok(()),
                         Answer::Failure(failure) => Err(error_of(&failure, "")),
@@ -224,7 +241,11 @@ impl Remote {
         self.in_transaction = false;
         // A server that is gone has undone it as well.
         match self.send(&out, 1) {
-            Ok(()) => self.done("").map(|_| ()).or_else(|failure| if self.is_broken { Ok(()) } else { Err(failure) }),
+            Ok(()) => {
+                let answer = self.await_answer().map_err(|cause| self.lost(&cause));
+                let done = answer.and_then(|answer| self.success(answer, ""));
+                done.map(|_| ()).or_else(|failure| if self.is_broken { Ok(()) } else { Err(failure) })
+            }
             Err(_) => Ok(()),
         }
     }
@@ -243,6 +264,13 @@ impl Remote {
         let (mut out, version) = (Vec::new(), self.wire.version);
         request::run(&mut out, statement, |out| write_parameters(out, parameters, version), &scope);
         let length = out.len();
+        let most = self.wire.message_bytes_max();
+        if length > most {
+            let message =
+                error!(Limit, "the statement and its parameters take {length} bytes, and another process takes {most}");
+            return Err(message.with_remedy("pass them in several statements").into());
+        }
+        self.patience = timeout.map(|timeout| timeout.saturating_add(LATE_TIME));
         request::pull(&mut out, portion());
         if let Err((taken, cause)) = self.send(&out, 2) {
             if self.in_transaction {
@@ -268,6 +296,12 @@ impl Remote {
         };
         let is_committed = matches!(get(&opened, own::IS_COMMITTED), Some(Value::Bool(true)));
         let stage = if is_committed { Stage::Committed } else { Stage::Running };
+        if let Some(Value::List(types)) = get(&opened, own::TYPES)
+            && types.len() == names.len()
+        {
+            let held = |held: &Value| if let Value::String(name) = held { PropertyType::of_name(name) } else { None };
+            sink.column_types(&types.iter().map(held).collect());
+        }
         let given = sink.columns(&names);
         self.given(given)?;
         self.take_rows(statement, names.len(), stage, interrupt, sink).map_err(Failed::Told)
@@ -357,10 +391,15 @@ impl Remote {
         read.map(Some).inspect_err(|_| self.is_broken = true)
     }
 
+    /// The next answer of a server that has nothing to do but to answer.
     fn await_answer(&mut self) -> io::Result<Answer> {
         loop {
             if let Some(answer) = self.receive()? {
                 return Ok(answer);
+            }
+            if self.wire.silent() > STOP_TIME {
+                self.is_broken = true;
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"));
             }
         }
     }
@@ -376,6 +415,10 @@ impl Remote {
                     return Ok(answer);
                 }
                 Ok(None) if interrupt.check_unpaused().is_err() => return Err(self.stopped(stage)),
+                Ok(None) if self.patience.is_some_and(|patience| self.wire.silent() > patience) => {
+                    let cause = "the server is silent long after the time limit of the statement";
+                    return Err(self.broken(&io::Error::new(io::ErrorKind::TimedOut, cause), stage));
+                }
                 Ok(None) => {}
                 Err(cause) => return Err(self.broken(&cause, stage)),
             }
@@ -450,9 +493,18 @@ impl Remote {
     }
 
     /// The answer to a request that has no rows.
-    fn done(&mut self, statement: &str) -> Result<Map> {
-        let answer = self.await_answer().map_err(|cause| self.lost(&cause))?;
-        self.success(answer, statement)
+    fn done(&mut self, interrupt: &Interrupt) -> Result<Map> {
+        loop {
+            match self.receive() {
+                Ok(Some(answer)) => return self.success(answer, ""),
+                Ok(None) if interrupt.check_unpaused().is_err() => {
+                    self.is_broken = true;
+                    return Err(cancelled());
+                }
+                Ok(None) => {}
+                Err(cause) => return Err(self.lost(&cause)),
+            }
+        }
     }
 
     fn success(&mut self, answer: Answer, statement: &str) -> Result<Map> {

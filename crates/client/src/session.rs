@@ -90,6 +90,7 @@ impl Session {
     /// # Errors
     /// `UNSUPPORTED` if it is elsewhere, besides the errors of [`Session::settle`].
     pub fn here_to(&mut self, verb: &str) -> Result<&mut database::Session> {
+        self.interrupt.reset();
         self.settle(&self.interrupt.clone())?;
         match &mut self.seat {
             Seat::Here(session) => Ok(session),
@@ -149,9 +150,10 @@ impl Session {
         if self.in_transaction() {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
         }
-        self.attempt(|seat, _, _| match seat {
+        self.interrupt.reset();
+        self.attempt(|seat, interrupt, _| match seat {
             Seat::Here(session) => Ok(session.begin()?),
-            Seat::There(remote) => remote.begin(),
+            Seat::There(remote) => remote.begin(interrupt),
             Seat::None => Ok(()),
         })
     }
@@ -234,6 +236,7 @@ impl Session {
         sink: &mut dyn ResultSink,
         limit: Duration,
     ) -> Result<Option<StatementSummary>> {
+        self.interrupt.reset();
         self.settle(&self.interrupt.clone())?;
         match &mut self.seat {
             Seat::Here(session) => session.run_briefly(text, parameters, sink, limit),

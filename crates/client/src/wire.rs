@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bolt::{Chunks, Version, handshake};
+use model::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Time between two looks at the order to stop while an answer is awaited.
@@ -99,11 +100,11 @@ fn is_tick(cause: &Error) -> bool {
 
 impl Wire {
     /// Connects over the network.
-    pub(crate) fn to_server(host: &str, port: u16) -> Result<Wire> {
+    pub(crate) fn to_server(host: &str, port: u16, interrupt: &Interrupt) -> Result<Wire> {
         let mut last = Error::new(ErrorKind::NotFound, "the name stands for no address");
         for address in (host, port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, CONNECT_TIME) {
-                Ok(stream) => return Wire::agree(Stream::Tcp(stream)),
+                Ok(stream) => return Wire::agree(Stream::Tcp(stream), interrupt),
                 Err(cause) => last = cause,
             }
         }
@@ -111,11 +112,11 @@ impl Wire {
     }
 
     /// Takes a connection within this machine.
-    pub(crate) fn to_process(stream: UnixStream) -> Result<Wire> {
-        Wire::agree(Stream::Unix(stream))
+    pub(crate) fn to_process(stream: UnixStream, interrupt: &Interrupt) -> Result<Wire> {
+        Wire::agree(Stream::Unix(stream), interrupt)
     }
 
-    fn agree(mut stream: Stream) -> Result<Wire> {
+    fn agree(mut stream: Stream, interrupt: &Interrupt) -> Result<Wire> {
         stream.set_times()?;
         let mut rest = &handshake::opening()[..];
         while !rest.is_empty() {
@@ -126,7 +127,10 @@ impl Wire {
             match stream.read(&mut answer[held..]) {
                 Ok(0) => return Err(closed()),
                 Ok(count) => held += count,
-                Err(cause) if is_tick(&cause) && waited < CONNECT_TIME => waited += TICK,
+                Err(cause) if is_tick(&cause) && waited < CONNECT_TIME => {
+                    interrupt.check_unpaused().map_err(|stop| Error::other(stop.to_string()))?;
+                    waited += TICK;
+                }
                 Err(cause) => return Err(cause),
             }
         }
@@ -175,6 +179,19 @@ impl Wire {
                 }
                 Err(cause) => return Err(cause),
             }
+        }
+    }
+
+    /// Time since anything was sent or has arrived, in ticks of waiting.
+    pub(crate) fn silent(&self) -> Duration {
+        self.silent
+    }
+
+    /// The most bytes of a message that the other end takes, where that is known.
+    pub(crate) fn message_bytes_max(&self) -> usize {
+        match self.stream {
+            Stream::Unix(_) => server::share::MESSAGE_BYTES_MAX,
+            Stream::Tcp(_) => usize::MAX,
         }
     }
 

@@ -9,7 +9,7 @@ use model::ReadView;
 use serde_json::{Value as Json, json};
 
 use crate::phases::Phases;
-use crate::statements::without_literals;
+use crate::statements::without_literals_and_texts;
 use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
 pub(crate) use waterfall::waits_json;
 
@@ -94,11 +94,11 @@ impl PlanReport {
         PlanReport { lines, waterfall: Some(waterfall), text, told: None }
     }
 
-    /// A plan as JSON, whose details have no literals.
+    /// A plan as JSON, whose details have no literals, and no quoted names: columns are called by the text of their expressions.
     pub(crate) fn without_literals(plan: &Plan) -> Json {
         let mut lines = lines(plan, Vec::new(), &|_| None);
         for line in &mut lines {
-            line.details = without_literals(&line.details).unwrap_or_default();
+            line.details = without_literals_and_texts(&line.details).unwrap_or_default();
         }
         tree(&mut lines.as_slice()).unwrap_or(Json::Null)
     }

@@ -7,7 +7,7 @@
 //! Cost: a statement that is quick compares two numbers.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -57,11 +57,13 @@ impl SlowLog {
     /// `FILE` if it cannot be written.
     pub fn open(path: &Path, limit: Duration) -> Result<SlowLog> {
         let mut options = OpenOptions::new();
-        options.append(true).create(true);
+        options.read(true).append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|cause| Error::of_file(path, &cause))?;
-        let state = Mutex::new(State { file, lost: 0, is_torn: false });
+        let of_file = |cause| Error::of_file(path, &cause);
+        let mut file = options.open(path).map_err(of_file)?;
+        let is_torn = is_torn(&mut file).map_err(of_file)?;
+        let state = Mutex::new(State { file, lost: 0, is_torn });
         Ok(SlowLog { path: path.to_path_buf(), limit, state })
     }
 
@@ -98,6 +100,18 @@ impl SlowLog {
             state.is_torn |= written > 0;
         }
     }
+}
+
+/// True if a file ends within a line.
+fn is_torn(file: &mut File) -> std::io::Result<bool> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 fn line_of(ended: &Ended<'_>, client: &Client, unix_us: i64) -> Map<String, Json> {

@@ -22,7 +22,7 @@ use histogram::Histogram;
 mod histogram;
 mod text;
 
-pub(crate) use text::without_literals;
+pub(crate) use text::{without_literals, without_literals_and_texts};
 
 /// Places in which calls of one statement are counted at the same time.
 const SHARDS: usize = 4;

@@ -189,6 +189,12 @@ impl PropertyKind {
 }
 
 impl PropertyType {
+    /// The type of a name, as it displays.
+    pub fn of_name(name: &str) -> Option<PropertyType> {
+        let all = PropertyKind::ALL.into_iter().flat_map(|kind| [PropertyType::One(kind), PropertyType::List(kind)]);
+        all.into_iter().find(|held| held.to_string() == name)
+    }
+
     /// True if a value is of this type.
     pub fn holds(self, value: &Value) -> bool {
         match (self, value) {

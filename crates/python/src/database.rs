@@ -38,6 +38,11 @@ fn durability_of(name: &str) -> PyResult<Durability> {
     }
 }
 
+/// True if a path is probably a mistyped address.
+fn is_like_an_address(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.contains("://") || text.starts_with("bolt:") || text.starts_with("neo4j:"))
+}
+
 /// The graph of a store, which other processes may share, or of a server.
 fn open(path: &Path, config: Config, is_shared: bool, interrupt: &Interrupt) -> database::Result<Graph> {
     match path.to_str().filter(|text| Address::is_one(text)) {
@@ -45,7 +50,12 @@ fn open(path: &Path, config: Config, is_shared: bool, interrupt: &Interrupt) -> 
             Err(error!(Unsupported, "a server cannot be connected read_only")
                 .with_remedy("leave out read_only; what the user may do is for the server to say"))
         }
-        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config),
+        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config, interrupt),
+        None if is_like_an_address(path) => {
+            // It may hold a password, so it is not shown.
+            Err(error!(Argument, "the address of the server is none, and no path either")
+                .with_remedy("write bolt://user:password@host:7687/database"))
+        }
         // A second database of the same store in one process is an error, not a detour through the socket.
         None if is_shared && !client::is_shared_here(path) => Graph::open(path, config, interrupt),
         None => Ok(Graph::of(database::Database::open_until(path, config, interrupt)?)),

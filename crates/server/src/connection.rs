@@ -337,6 +337,11 @@ impl Connection {
 
     /// Ends it, once the client had a chance to read the last answer.
     pub(crate) fn close(mut self) {
+        let is_left = self.is_over || self.link.wire.is_gone() || self.is_at_work();
+        if self.link.server.is_ending() && self.link.own.is_some() && !is_left {
+            // A request of our own client that is on its way learns that it was not taken.
+            self.link.fail(failure::ending());
+        }
         self.session = None;
         self.link.flush();
         self.link.wire.close_gently();

@@ -28,7 +28,7 @@ const PATH_BYTES_MAX: usize = 100;
 /// Time for which the front sleeps without clients.
 const SLEEP: Duration = Duration::from_secs(3_600);
 /// The longest message, which holds a statement and its parameters.
-const MESSAGE_BYTES_MAX: usize = 256 << 20;
+pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 /// Time for which a statement waits for its client to take rows, as one in the same process would without end.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time that statements of others have to end when the store is closed.

@@ -14,8 +14,8 @@ use database::tools::SYSTEM_NAME;
 use database::{
     Action, Error, ErrorCode, Interrupt, Outlook, Parameters, ResultBatch, ResultSink, Session, StatementSummary, Value,
 };
-use model::Consumer;
 use model::memory::Reservation;
+use model::{Consumer, PropertyType};
 
 use crate::connection::{Connection, Link, Transaction};
 use crate::convert::Form;
@@ -166,6 +166,7 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         is_draining: false,
         scratch: Vec::new(),
         columns: 0,
+        types: Arc::default(),
         started_ns,
     };
     let wire = sink.link.wire.clone();
@@ -278,6 +279,8 @@ struct Sink<'c> {
     is_draining: bool,
     scratch: Vec<u8>,
     columns: usize,
+    /// The types of the columns, as far as they are known.
+    types: Arc<[Option<PropertyType>]>,
     started_ns: u64,
 }
 
@@ -293,12 +296,19 @@ impl Sink<'_> {
         let first_ms = self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000;
         let is_in_transaction = self.is_in_transaction;
         let is_committed = self.is_committed();
+        let types = self.types.clone();
         answer::success(&mut self.link.out, |out| {
             let entries = 2 + usize::from(is_in_transaction) + usize::from(names_database);
-            out.map(entries + usize::from(is_committed.is_some()));
+            out.map(entries + 2 * usize::from(is_committed.is_some()));
             if let Some(is_committed) = is_committed {
                 out.string(own::IS_COMMITTED);
                 out.bool(is_committed);
+                out.string(own::TYPES);
+                out.list(types.len());
+                types.iter().for_each(|held| match held {
+                    Some(held) => out.string(&held.to_string()),
+                    None => out.null(),
+                });
             }
             out.string("fields");
             out.list(names.len());
@@ -406,6 +416,10 @@ impl ResultSink for Sink<'_> {
             _ => None,
         };
         self.refusal.is_none()
+    }
+
+    fn column_types(&mut self, types: &Arc<[Option<PropertyType>]>) {
+        self.types = types.clone();
     }
 
     fn columns(&mut self, names: &[Arc<str>]) -> model::Result<()> {

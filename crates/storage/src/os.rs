@@ -480,12 +480,17 @@ impl StoreLock {
 }
 
 impl Drop for StoreLock {
-    /// Takes the description back: the store is nobody's.
+    /// Takes the description back, and lets go: the store is nobody's. Without the latter a process that was forked meanwhile, and has
+    /// the same files, would have the lock until it ends.
     fn drop(&mut self) {
         if let Some(file) = self.file.as_mut().filter(|_| self.described > 0) {
             let blank = [&vec![b' '; self.described - 1][..], b"\n"].concat();
             // A description that stays names a process that is gone, and is not believed.
             let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&blank));
+        }
+        for file in self.file.iter().chain(&self._directory) {
+            // Closing it does the same, in most cases.
+            let _ = file.unlock();
         }
     }
 }

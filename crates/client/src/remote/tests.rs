@@ -37,8 +37,8 @@ fn served(bytes: &[u8], piece: usize) -> Result<Remote> {
         }
         let _ = theirs.shutdown(Shutdown::Write);
     });
-    let wire = Wire::to_process(ours).map_err(|cause| model::error!(Connection, "{cause}"))?;
-    Remote::log_in(wire, "the server".to_owned(), None, None, SETTINGS)
+    let wire = Wire::to_process(ours, &Interrupt::new()).map_err(|cause| model::error!(Connection, "{cause}"))?;
+    Remote::log_in(wire, "the server".to_owned(), None, None, SETTINGS, &Interrupt::new())
 }
 
 fn success(fields: &[(&str, Value)]) -> Vec<u8> {
@@ -128,7 +128,7 @@ fn a_server_that_leaves_says_what_is_known_of_the_outcome() {
     // A statement within a transaction, and a commit that cannot be sent any more: the transaction is lost before.
     for commits in [true, false] {
         let mut remote = served(&after_login(&[success(&[])]), 1 << 20).unwrap();
-        remote.begin().map_err(Failed::into_error).unwrap();
+        remote.begin(&Interrupt::new()).map_err(Failed::into_error).unwrap();
         assert!(remote.in_transaction());
         let error = match commits {
             true => {
@@ -152,13 +152,21 @@ fn a_server_that_leaves_says_what_is_known_of_the_outcome() {
             tail.extend_from_slice(&buffer[..count]);
         }
     });
-    let mut remote = Remote::log_in(Wire::to_process(ours).unwrap(), "x".to_owned(), None, None, SETTINGS).unwrap();
-    remote.begin().map_err(Failed::into_error).unwrap();
+    let mut remote = Remote::log_in(
+        Wire::to_process(ours, &Interrupt::new()).unwrap(),
+        "x".to_owned(),
+        None,
+        None,
+        SETTINGS,
+        &Interrupt::new(),
+    )
+    .unwrap();
+    remote.begin(&Interrupt::new()).map_err(Failed::into_error).unwrap();
     assert_eq!(remote.commit(&Interrupt::new()).unwrap_err().code(), ErrorCode::OutcomeUnknown);
     leaver.join().unwrap();
     // Nothing is lost by a transaction that could not begin.
     let mut remote = served(&after_login(&[]), 1 << 20).unwrap();
-    assert!(matches!(remote.begin(), Err(Failed::NotSent(_))));
+    assert!(matches!(remote.begin(&Interrupt::new()), Err(Failed::NotSent(_))));
 }
 
 #[test]

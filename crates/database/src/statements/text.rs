@@ -6,9 +6,22 @@ use cypher::token::TokenKind;
 /// The mark in the place of a literal.
 const LITERAL: &str = "?";
 
+/// A part of a plan, in which columns without a name are called by their texts, with a mark for each of these too.
+pub(crate) fn without_literals_and_texts(text: &str) -> Option<String> {
+    masked(text, |kind| is_literal(kind) || kind == TokenKind::QuotedName)
+}
+
+fn is_literal(kind: TokenKind) -> bool {
+    matches!(kind, TokenKind::Integer | TokenKind::Float | TokenKind::String)
+}
+
 /// The text with a mark in the place of each literal; the elements of a list that are all literals share one. `None` if it is
 /// no sequence of Cypher's tokens: then nothing of it may be shown.
 pub(crate) fn without_literals(text: &str) -> Option<String> {
+    masked(text, is_literal)
+}
+
+fn masked(text: &str, is_hidden: impl Fn(TokenKind) -> bool) -> Option<String> {
     let tokens = lexer::tokens(text).ok()?;
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
@@ -20,7 +33,7 @@ pub(crate) fn without_literals(text: &str) -> Option<String> {
             out.push(' ');
         }
         end = stop;
-        let is_literal = matches!(token.kind, TokenKind::Integer | TokenKind::Float | TokenKind::String);
+        let is_literal = is_hidden(token.kind);
         match token.kind {
             TokenKind::RightBracket => {
                 if let Some(Some(start)) = lists.pop()

@@ -29,11 +29,14 @@ fn slow_statements_are_written_without_literals_and_parameters() {
     session.query("UNWIND range(1, 5000) AS i CREATE (:Person {id: i, name: 'hidden' + i})", &parameters).unwrap();
     let seek = "MATCH (p:Person) WHERE p.name = 'hidden77' AND p.id < 900 RETURN p.id, $secret";
     assert_eq!(session.query(seek, &parameters).unwrap().rows().count(), 1);
+    for column in ["{k: 'hidden'}", "p.name + 'hidden'", "[x IN ['hidden'] WHERE x <> 'a\\'hidden']", "77.0e1"] {
+        session.query(&format!("MATCH (p:Person {{id: 1}}) RETURN {column}"), &parameters).unwrap();
+    }
     let mut code = |text| session.query(text, &parameters).err().map(|error| error.code());
     assert_eq!(code("RETURN 1 / 0"), Some(ErrorCode::Arithmetic));
     assert_eq!(code("RETRUN 'hidden'"), Some(ErrorCode::Syntax));
     let text = std::fs::read_to_string(&log).unwrap();
-    assert!(!text.contains("hidden"), "{text}");
+    assert!(!text.contains("hidden") && !text.contains("77.0"), "{text}");
     let found = lines(&log);
     let statements: Vec<&Json> = found.iter().map(|line| &line["statement"]).collect();
     assert_eq!(
@@ -41,6 +44,10 @@ fn slow_statements_are_written_without_literals_and_parameters() {
         [
             "UNWIND range(?, ?) AS i CREATE (:Person {id: i, name: ? + i})",
             "MATCH (p:Person) WHERE p.name = ? AND p.id < ? RETURN p.id, $secret",
+            "MATCH (p:Person {id: ?}) RETURN {k: ?}",
+            "MATCH (p:Person {id: ?}) RETURN p.name + ?",
+            "MATCH (p:Person {id: ?}) RETURN [x IN [?] WHERE x <> ?]",
+            "MATCH (p:Person {id: ?}) RETURN ?",
             "RETURN ? / ?",
             "RETRUN ?",
         ]
@@ -53,8 +60,8 @@ fn slow_statements_are_written_without_literals_and_parameters() {
     assert!(line["time"].as_str().unwrap().ends_with('Z'), "{line}");
     let plan = line["plan"].to_string();
     assert!(plan.contains("NodeScan") && plan.contains("p.name = ?") && plan.contains("estimatedRows"), "{plan}");
-    assert_eq!(found[2]["error"], "ARITHMETIC");
-    assert_eq!((&found[3]["error"], &found[3]["plan"]), (&"SYNTAX".into(), &Json::Null));
+    assert_eq!(found[6]["error"], "ARITHMETIC");
+    assert_eq!((&found[7]["error"], &found[7]["plan"]), (&"SYNTAX".into(), &Json::Null));
 }
 
 #[test]
@@ -98,6 +105,12 @@ fn lines_of_many_sessions_are_whole() {
     drop(database);
     open(&folder, &log, Duration::ZERO).session().query("RETURN 1", &Parameters::default()).unwrap();
     assert_eq!(lines(&log).len(), 801);
+    // Behind a line that was cut the next one begins anew.
+    let cut = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, &cut[..cut.len() - 20]).unwrap();
+    open(&folder, &log, Duration::ZERO).session().query("RETURN 2", &Parameters::default()).unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(serde_json::from_str::<Json>(text.lines().nth(801).unwrap()).is_ok(), "{text}");
 }
 
 #[test]
