@@ -51,6 +51,7 @@ pub fn check(platform: &Platform, directory: &Path, interrupt: &Interrupt) -> Re
     if platform.disk.exists(&directory.join(MANIFEST_COPY_NAME))
         && let Err(error) = Manifest::read_copy(&platform.disk, directory)
         && !is_written(&*platform.disk, directory)
+        && !Manifest::is_copy_unfinished(&*platform.disk, directory)
     {
         let (path, offset, message) = place_of(&directory.join(MANIFEST_COPY_NAME), 0, &error);
         problems.add(&path, offset, message);

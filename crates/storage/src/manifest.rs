@@ -218,6 +218,14 @@ impl Manifest {
         disk.sync_directory(directory).map_err(|error| StorageError::io("sync", directory, error))
     }
 
+    /// True if the copy of a store's manifest is the beginning of one: a process was killed while it wrote it. It is written anew when the
+    /// store is opened, and nothing rests on it meanwhile.
+    pub(crate) fn is_copy_unfinished(disk: &dyn Disk, directory: &Path) -> bool {
+        let Ok(copy) = disk.read(&directory.join(MANIFEST_COPY_NAME)) else { return false };
+        let sources = [MANIFEST_NAME, MANIFEST_NEW_NAME].map(|name| disk.read(&directory.join(name)));
+        sources.iter().flatten().any(|bytes| bytes.len() > copy.len() && bytes.starts_with(&copy))
+    }
+
     /// Makes the copy of a store's manifest anew if it is not the same, as after a crash.
     pub fn renew_copy(disk: &dyn Disk, directory: &Path) -> Result<()> {
         let (path, copy) = (directory.join(MANIFEST_NAME), directory.join(MANIFEST_COPY_NAME));

@@ -306,9 +306,15 @@ fn a_copy_of_the_manifest_that_a_crash_left_behind_is_made_anew() {
     let [manifest, copy] = ["MANIFEST", "MANIFEST.copy"].map(|name| Path::new(STORE).join(name));
     let read = |path: &Path| platform.disk.read(path).unwrap();
     assert_eq!(read(&manifest), read(&copy));
-    disk.corrupt(&copy, |bytes| bytes.truncate(20)).unwrap();
-    let problems = storage::check::check(&platform, Path::new(STORE), &Interrupt::new()).unwrap();
-    assert_eq!(problems.iter().map(|problem| problem.file.as_path()).collect::<Vec<_>>(), [copy.as_path()]);
+    let problems = || storage::check::check(&platform, Path::new(STORE), &Interrupt::new()).unwrap();
+    for length in [0, 20, 100] {
+        disk.corrupt(&copy, |bytes| bytes.truncate(length)).unwrap();
+        assert_eq!(problems(), [], "a process that was killed while it wrote the copy did no harm");
+        drop(open(&platform, STORE));
+        assert_eq!(read(&manifest), read(&copy));
+    }
+    disk.corrupt(&copy, |bytes| bytes[70] ^= 1).unwrap();
+    assert_eq!(problems().iter().map(|problem| problem.file.as_path()).collect::<Vec<_>>(), [copy.as_path()]);
     drop(open(&platform, STORE));
     assert_eq!(read(&manifest), read(&copy));
 }
