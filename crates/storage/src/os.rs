@@ -435,6 +435,8 @@ struct StoreLock {
     file: Option<File>,
     /// Bytes of the description in the file.
     described: usize,
+    /// The process that took it. A fork has the same open files, and must let go of nothing.
+    process: u32,
 }
 
 /// Number of times that the file of a lock is opened anew because somebody removed or replaced it meanwhile.
@@ -452,7 +454,7 @@ impl StoreLock {
             file.try_lock().map_err(would_block)?;
             if is_at(&file, path)? {
                 let described = describe_holder(&file);
-                return Ok(StoreLock { _directory, file: Some(file), described });
+                return Ok(StoreLock { _directory, file: Some(file), described, process: std::process::id() });
             }
         }
         Err(io::ErrorKind::WouldBlock.into())
@@ -475,7 +477,7 @@ impl StoreLock {
                 "neither the directory nor a file in it can be locked",
             ));
         }
-        Ok(StoreLock { _directory, file, described: 0 })
+        Ok(StoreLock { _directory, file, described: 0, process: std::process::id() })
     }
 }
 
@@ -483,6 +485,9 @@ impl Drop for StoreLock {
     /// Takes the description back, and lets go: the store is nobody's. Without the latter a process that was forked meanwhile, and has
     /// the same files, would have the lock until it ends.
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         if let Some(file) = self.file.as_mut().filter(|_| self.described > 0) {
             let blank = [&vec![b' '; self.described - 1][..], b"\n"].concat();
             // A description that stays names a process that is gone, and is not believed.
