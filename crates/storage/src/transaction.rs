@@ -13,6 +13,7 @@ mod apply;
 pub(crate) mod catch_up;
 pub(crate) mod check;
 pub(crate) mod doubts;
+mod edge_entries;
 pub(crate) mod items;
 pub(crate) mod left;
 pub(crate) mod made;

@@ -17,6 +17,8 @@ use crate::ordered_index::merge::Merged;
 
 /// An edge, and its values as an index has them.
 type ParallelEdge = (EdgeValue, Vec<u8>);
+/// The edges between pairs of ends: source, target.
+type Parallel = Map<(NodeId, NodeId), Vec<ParallelEdge>>;
 
 impl Snapshot {
     /// The entries of the index at a place of the schema.
@@ -34,49 +36,60 @@ impl Snapshot {
         place.ok_or_else(|| error!(SchemaRule, "the store has no index {}", index.name))
     }
 
-    /// The edges that an entry stands for.
+    /// The edges that each entry stands for.
     pub(crate) fn edges_of_entries(
         &self,
         edge_type: EdgeTypeId,
         index: &Index,
         entries: &[(NodeId, NodeId, &[u8])],
     ) -> Result<Vec<Vec<EdgeValue>>> {
-        let mut found: Map<(NodeId, NodeId), Vec<ParallelEdge>> = Map::default();
-        entries.iter().for_each(|&(source, target, _)| drop(found.insert((source, target), Vec::new())));
-        let ends = |of: fn(&(NodeId, NodeId)) -> NodeId| {
-            let mut nodes: Vec<NodeId> = found.keys().map(of).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            nodes
-        };
-        let (sources, targets) = (ends(|ends| ends.0), ends(|ends| ends.1));
         let types = [edge_type];
-        let degree = |nodes: &[NodeId], direction| -> Result<u64> {
-            Ok(self.degrees(nodes, direction, Some(&types))?.iter().sum())
+        let ends = |of: fn(&(NodeId, NodeId, &[u8])) -> NodeId, direction| -> Result<Map<NodeId, u64>> {
+            let nodes = distinct(entries.iter().map(of));
+            let degrees = self.degrees(&nodes, direction, Some(&types))?;
+            Ok(nodes.into_iter().zip(degrees).collect())
         };
-        let (from, direction) = if degree(&sources, Direction::Out)? <= degree(&targets, Direction::In)? {
-            (sources, Direction::Out)
-        } else {
-            (targets, Direction::In)
+        let (out, into) = (ends(|entry| entry.0, Direction::Out)?, ends(|entry| entry.1, Direction::In)?);
+        // A hub among the ends of some entries must not be expanded for entries of other nodes.
+        let (mut forward, mut backward) = (Parallel::default(), Parallel::default());
+        let is_forward = |source: NodeId, target: NodeId| out[&source] <= into[&target];
+        for &(source, target, _) in entries {
+            let side = if is_forward(source, target) { &mut forward } else { &mut backward };
+            side.entry((source, target)).or_default();
+        }
+        self.find_parallel(Direction::Out, edge_type, index, &mut forward)?;
+        self.find_parallel(Direction::In, edge_type, index, &mut backward)?;
+        let edges_of = |&(source, target, values): &(NodeId, NodeId, &[u8])| {
+            let side = if is_forward(source, target) { &forward } else { &backward };
+            let parallel = side[&(source, target)].iter();
+            parallel.filter(|(_, held)| held == values).map(|(edge, _)| *edge).collect()
         };
-        let (types, keys) = (Some(types.to_vec()), index.keys.clone());
+        Ok(entries.iter().map(edges_of).collect())
+    }
+
+    /// Adds the edges of each pair of ends, found by expanding the sources (`Out`) or the targets (`In`).
+    fn find_parallel(
+        &self,
+        direction: Direction,
+        edge_type: EdgeTypeId,
+        index: &Index,
+        pairs: &mut Parallel,
+    ) -> Result<()> {
+        let from = distinct(pairs.keys().map(|ends| if direction == Direction::Out { ends.0 } else { ends.1 }));
+        let (types, keys) = (Some(vec![edge_type]), index.keys.clone());
         let expand = Expand { direction, types, edge_ids: EdgeIds::Include, keys, ..Expand::default() };
         let (mut cursor, mut batch) = (self.expand(&from, &expand)?, EdgeBatch::default());
         while cursor.next(&mut batch)? {
             for row in 0..batch.len() {
                 let (own, other) = (from[batch.inputs[row] as usize], batch.neighbors[row]);
                 let (source, target) = if direction == Direction::Out { (own, other) } else { (other, own) };
-                let Some(list) = found.get_mut(&(source, target)) else { continue };
+                let Some(list) = pairs.get_mut(&(source, target)) else { continue };
                 if let Some(values) = values_at(&batch.properties, row) {
                     list.push((EdgeValue { id: batch.edges[row], source, target, edge_type }, values));
                 }
             }
         }
-        let edges_of = |&(source, target, values): &(NodeId, NodeId, &[u8])| {
-            let parallel = found[&(source, target)].iter();
-            parallel.filter(|(_, held)| held == values).map(|(edge, _)| *edge).collect()
-        };
-        Ok(entries.iter().map(edges_of).collect())
+        Ok(())
     }
 
     /// The error for two entries with the same values, which a constraint forbids.
@@ -93,6 +106,14 @@ impl Snapshot {
         let (first, second, keys) = (whose(a), whose(b), keys.join(", "));
         error!(Constraint, "constraint {name}: {first} and {second} of {subject} have the same ({keys})")
     }
+}
+
+/// Nodes in order, each once.
+fn distinct(nodes: impl Iterator<Item = NodeId>) -> Vec<NodeId> {
+    let mut nodes: Vec<NodeId> = nodes.collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 /// The values of a row as an index has them; `None` if one is missing.

@@ -10,8 +10,8 @@ use model::{
     Column, Constraint, EdgeId, EdgeTypeId, Interrupt, LabelId, NodeId, PropertyKeyId, Result, SortKey, Value, error,
 };
 
+use super::edge_entries::EDGES_AT_ONCE;
 use super::made::{Contents, Made};
-use super::ordered::Entry;
 use super::replayed::in_log;
 use crate::codec::bytes::Get;
 use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
@@ -216,33 +216,45 @@ impl Snapshot {
     }
 
     pub(super) fn set_edge_properties(&mut self, edges: &[EdgeId], key: PropertyKeyId, values: &Column) -> Result<()> {
-        let is_ordered = self.orders_edges(Some(key));
-        for (row, &edge) in edges.iter().enumerate() {
-            let value = values.value(row);
-            let before = if is_ordered { self.entries_before(edge)? } else { None };
-            let memtable = &mut self.memtable;
-            memtable.bytes += value_bytes(&value);
-            match memtable.properties_of_edge_mut(edge) {
-                Some(properties) if value.is_null() => properties.remove(key),
-                Some(properties) => properties.set(key, value),
-                None => {
-                    memtable.edge_change_mut(edge).properties.set(key, value);
-                    if !memtable.edge_keys_changed.contains(&key) {
-                        memtable.edge_keys_changed.push(key);
-                    }
-                }
-            }
-            if let Some((ends, entries)) = before {
-                self.replace_edge_entries(edge, ends, entries)?;
-            }
-        }
-        Ok(())
+        let mut row = 0;
+        self.change_edges(edges, Some(key), |snapshot, edge| {
+            snapshot.set_edge_property(edge, key, values.value(row));
+            row += 1;
+            Ok(())
+        })
     }
 
-    /// The ends of an edge, and its entries in ordered indexes, if it is there.
-    fn entries_before(&self, edge: EdgeId) -> Result<Option<(Ends, Vec<Entry>)>> {
-        let Some(ends) = self.edge_ends(edge)? else { return Ok(None) };
-        Ok(Some((ends, self.edge_entries(edge, ends)?)))
+    fn set_edge_property(&mut self, edge: EdgeId, key: PropertyKeyId, value: Value) {
+        let memtable = &mut self.memtable;
+        memtable.bytes += value_bytes(&value);
+        match memtable.properties_of_edge_mut(edge) {
+            Some(properties) if value.is_null() => properties.remove(key),
+            Some(properties) => properties.set(key, value),
+            None => {
+                memtable.edge_change_mut(edge).properties.set(key, value);
+                if !memtable.edge_keys_changed.contains(&key) {
+                    memtable.edge_keys_changed.push(key);
+                }
+            }
+        }
+    }
+
+    /// Changes each of the edges, and keeps the ordered indexes that hold the key (`None`: any key) up to date.
+    fn change_edges(
+        &mut self,
+        edges: &[EdgeId],
+        key: Option<PropertyKeyId>,
+        mut change: impl FnMut(&mut Snapshot, EdgeId) -> Result<()>,
+    ) -> Result<()> {
+        if !self.orders_edges(key) {
+            return edges.iter().try_for_each(|&edge| change(self, edge));
+        }
+        for edges in edges.chunks(EDGES_AT_ONCE) {
+            let before = self.edge_entries(edges)?;
+            edges.iter().try_for_each(|&edge| change(self, edge))?;
+            self.replace_edge_entries(edges, before)?;
+        }
+        Ok(())
     }
 
     pub(super) fn add_labels(&mut self, nodes: &[NodeId], labels: &[LabelId]) -> Result<()> {
@@ -307,20 +319,20 @@ impl Snapshot {
     }
 
     pub(super) fn delete_edges(&mut self, edges: &[EdgeId]) -> Result<()> {
-        let is_ordered = self.orders_edges(None);
-        for &edge in edges {
-            let before = if is_ordered { self.entries_before(edge)? } else { None };
-            if crate::memtable::ordinal(edge).is_some() {
-                if let Some(edge_type) = self.memtable.delete_edge(edge) {
-                    self.memtable.count_edges(edge_type, -1);
-                }
-            } else if let Some(ends) = self.edge_ends(edge)? {
-                self.memtable.delete_base_edge(edge, ends.source, ends.target, ends.edge_type);
-                self.memtable.count_edges(ends.edge_type, -1);
-            }
-            if let Some((ends, entries)) = before {
-                self.replace_edge_entries(edge, ends, entries)?;
-            }
+        self.change_edges(edges, None, Snapshot::delete_edge)
+    }
+
+    fn delete_edge(&mut self, edge: EdgeId) -> Result<()> {
+        let deleted = if crate::memtable::ordinal(edge).is_some() {
+            self.memtable.delete_edge(edge)
+        } else if let Some(ends) = self.edge_ends(edge)? {
+            self.memtable.delete_base_edge(edge, ends.source, ends.target, ends.edge_type);
+            Some(ends.edge_type)
+        } else {
+            None
+        };
+        if let Some(edge_type) = deleted {
+            self.memtable.count_edges(edge_type, -1);
         }
         Ok(())
     }

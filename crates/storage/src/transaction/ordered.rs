@@ -12,7 +12,6 @@ use crate::ordered_index::entries::ordered_entry_bytes;
 use crate::ordered_index::merge::Merged;
 use crate::snapshot::Snapshot;
 use crate::snapshot::ordered::values_at;
-use crate::wal::record::Ends;
 
 /// An entry of the index at a place of the schema.
 pub(super) type Entry = (usize, Vec<u8>);
@@ -27,14 +26,6 @@ impl Snapshot {
                 labels.is_none_or(|labels| labels.contains(&label)) && key.is_none_or(|key| index.keys.contains(&key))
             }
             Subject::EdgeType(_) => false,
-        })
-    }
-
-    /// True if an ordered index has edges that have the key.
-    pub(super) fn orders_edges(&self, key: Option<PropertyKeyId>) -> bool {
-        let mut indexes = self.memtable.schema.indexes.iter();
-        indexes.any(|index| {
-            matches!(index.subject, Subject::EdgeType(_)) && key.is_none_or(|key| index.keys.contains(&key))
         })
     }
 
@@ -60,22 +51,7 @@ impl Snapshot {
         Ok(entries)
     }
 
-    /// The entries of an edge as it is now.
-    pub(super) fn edge_entries(&self, edge: EdgeId, ends: Ends) -> Result<Vec<Entry>> {
-        let mut entries = Vec::new();
-        for (at, index) in self.memtable.schema.indexes.iter().enumerate() {
-            if index.subject != Subject::EdgeType(ends.edge_type) {
-                continue;
-            }
-            let columns = self.edge_properties(&[edge], &index.keys)?;
-            if let Some(values) = values_at(&columns, 0) {
-                entries.push((at, edge_entry(values, ends)));
-            }
-        }
-        Ok(entries)
-    }
-
-    fn set_entry(&mut self, (at, entry): Entry, is_removed: bool) {
+    pub(super) fn set_entry(&mut self, (at, entry): Entry, is_removed: bool) {
         self.memtable.bytes += ordered_entry_bytes(&entry);
         if let Some(entries) = self.memtable.ordered.get_mut(at) {
             entries.set(entry, is_removed);
@@ -109,40 +85,6 @@ impl Snapshot {
                 self.set_entry((at, entry), false);
             }
         }
-    }
-
-    /// Notes the entries of a new edge.
-    pub(super) fn add_edge_entries(&mut self, ends: Ends, properties: &Properties) {
-        for at in 0..self.memtable.schema.indexes.len() {
-            let index = &self.memtable.schema.indexes[at];
-            if index.subject != Subject::EdgeType(ends.edge_type) {
-                continue;
-            }
-            if let Some(values) = values_of(index, properties) {
-                self.set_entry((at, edge_entry(values, ends)), false);
-            }
-        }
-    }
-
-    /// Notes what changed of an edge since it had the entries `before`; one that is gone has none.
-    pub(super) fn replace_edge_entries(&mut self, edge: EdgeId, ends: Ends, before: Vec<Entry>) -> Result<()> {
-        let after = if self.edge_ends(edge)?.is_some() { self.edge_entries(edge, ends)? } else { Vec::new() };
-        for entry in &before {
-            // An entry stands for all parallel edges with the same values.
-            if !after.contains(entry) && !self.has_parallel(entry, ends)? {
-                self.set_entry(entry.clone(), true);
-            }
-        }
-        after.into_iter().filter(|entry| !before.contains(entry)).for_each(|entry| self.set_entry(entry, false));
-        Ok(())
-    }
-
-    /// True if an edge with the values of the entry runs between the ends.
-    fn has_parallel(&self, (at, entry): &Entry, ends: Ends) -> Result<bool> {
-        let index = &self.memtable.schema.indexes[*at];
-        let Some((values, _)) = split_edge(entry) else { return Ok(false) };
-        let found = self.edges_of_entries(ends.edge_type, index, &[(ends.source, ends.target, values)])?;
-        Ok(found.iter().any(|edges| !edges.is_empty()))
     }
 
     // ----- Indexes that come and go
@@ -371,14 +313,8 @@ impl Snapshot {
     }
 }
 
-fn edge_entry(mut values: Vec<u8>, ends: Ends) -> Vec<u8> {
-    put_node(ends.source, &mut values);
-    put_node(ends.target, &mut values);
-    values
-}
-
 /// The values of an index's keys; `None` if one is missing.
-fn values_of(index: &Index, properties: &Properties) -> Option<Vec<u8>> {
+pub(super) fn values_of(index: &Index, properties: &Properties) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut values = index.keys.iter().map(|&key| properties.get(key));
     values.all(|value| value.is_some_and(|value| put_value(value, &mut bytes))).then_some(bytes)
