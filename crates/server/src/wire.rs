@@ -230,6 +230,10 @@ impl Wire {
                 Ok(count) => {
                     self.take_in(&mut inbox, &buffer[..count], now_ns);
                     if count < buffer.len() {
+                        if inbox.is_http() && inbox.half_since_ns().is_some() {
+                            // The client may keep the body back until its head was acknowledged.
+                            self.stream.acknowledge();
+                        }
                         return;
                     }
                 }

@@ -135,11 +135,12 @@ impl Link {
                 });
                 return;
             }
-            let out = rows_out(&mut self.reply, &mut self.out);
-            let before = out.len();
-            if before >= UNSENT_BYTES_MAX {
+            let body = self.reply.as_ref().map_or(0, |reply| reply.waiting());
+            if self.out.len() + body >= UNSENT_BYTES_MAX {
                 return;
             }
+            let out = rows_out(&mut self.reply, &mut self.out);
+            let before = out.len();
             let popped = stream.buffer.pop(out);
             if wanted.is_discarded {
                 out.truncate(before);

@@ -179,6 +179,7 @@ fn claimed(connection: &Connection, head: &Head) -> Result<String, Refusal> {
 fn admit(connection: &mut Connection, head: &Head) -> Result<(), Refusal> {
     find(connection, head)?;
     log_in(connection, head)?;
+    head.check_length(connection.link.server.settings.message_bytes_max)?;
     connection.link.reply = None;
     if head.is_expecting() {
         connection.link.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");

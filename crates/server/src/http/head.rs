@@ -150,6 +150,14 @@ impl Head {
         }
     }
 
+    /// Fails if the body says that it is longer than that.
+    pub(crate) fn check_length(&self, limit: usize) -> Result<(), Refusal> {
+        match self.length()? {
+            Length::Bytes(length) if length > limit as u64 => Err(too_long(limit)),
+            _ => Ok(()),
+        }
+    }
+
     /// The form of the body, which is JSON unless the client says something else.
     pub(crate) fn content(&self) -> Result<Media, Refusal> {
         let Some(value) = self.get("content-type") else { return Ok(Media::JSON) };
@@ -175,6 +183,11 @@ impl Head {
             Refusal::new(406, format!("the answer cannot have the form that is asked for, but {}", names()))
         })
     }
+}
+
+/// The body is longer than it may be.
+pub(super) fn too_long(limit: usize) -> Refusal {
+    Refusal::new(413, format!("the body of a request has at most {limit} bytes; --message-limit allows more"))
 }
 
 fn known(value: &str) -> Option<Media> {

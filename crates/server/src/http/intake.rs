@@ -5,7 +5,7 @@
 //!
 //! Cost: bytes are copied once as they arrive. Never more is held than has arrived.
 
-use super::head::{Head, Length, Refusal};
+use super::head::{Head, Length, Refusal, too_long};
 
 /// The longest head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
@@ -119,10 +119,7 @@ impl Intake {
         let declared_is_long = matches!(self.phase, Phase::Bytes(left) if left > room as u64);
         if room == 0 && left > 0 || declared_is_long {
             if self.is_admitted {
-                return Err(Refusal::new(
-                    413,
-                    format!("the body of a request has at most {limit} bytes; --message-limit allows more"),
-                ));
+                return Err(too_long(limit));
             }
             self.is_asking = true;
             return Ok(left);

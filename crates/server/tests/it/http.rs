@@ -331,6 +331,12 @@ fn bodies_are_bounded() {
     assert_eq!(web.take_line(), "");
     web.send(text.as_bytes());
     assert_eq!(web.answer(false).rows(), json!([[1_000]]));
+    // One that asks for too much is not.
+    let asking =
+        format!("POST {QUERY} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 300000\r\n\r\n");
+    web.send(asking.as_bytes());
+    assert!(web.answer(false).error().0 == 413 && web.is_closed());
+    let mut web = Web::connect(running.address);
     // Too much is refused by its length alone, or as it comes.
     let head = format!("POST {QUERY} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nx");
     web.send(head.as_bytes());

@@ -68,7 +68,12 @@ fn server(page: &mut Page, server: &Server) {
     page.counter("connections_accepted", "Connections since the start.", counts.connections());
     let [welcome, refused] = counts.logins();
     let logins = [("welcome", welcome), ("refused", refused)];
-    page.counters("logins", "Logins since the start.", "outcome", &logins);
+    page.counters(
+        "logins",
+        "Names and passwords that were checked: at logins over Bolt, and with each request over HTTP.",
+        "outcome",
+        &logins,
+    );
     page.gauge("http_transactions", "Transactions that are open over HTTP.", server.transactions.count());
     page.head("statements", "counter", "Statements since the start.");
     let protocols = [("bolt", Protocol::Bolt), ("http", Protocol::Http)];
