@@ -279,12 +279,23 @@ impl Connection {
     /// Takes the next message. False if there is none.
     fn take_next(&mut self) -> bool {
         match (self.link.wire.next(), self.is_http) {
-            (Some(message), true) => web::take(self, &message),
-            (Some(message), false) => self.take(message),
-            (None, true) => return web::take_question(self),
-            (None, false) => return false,
+            (Some(message), true) => {
+                self.quiet_since_ns = None;
+                web::take(self, &message);
+                true
+            }
+            (Some(message), false) => {
+                self.take(message);
+                true
+            }
+            (None, true) => {
+                let has_taken = web::take_question(self);
+                // It may have been a WebSocket that begins.
+                self.greet();
+                has_taken
+            }
+            (None, false) => false,
         }
-        true
     }
 
     /// Tells the client of bytes that are no message, and ends the connection.

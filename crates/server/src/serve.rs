@@ -237,7 +237,10 @@ impl Front {
         while let Some(mut connection) = self.server.pool.overdue(late) {
             self.server.left(connection.wire());
             connection.refuse_for_threads();
-            self.waiting.push(connection);
+            // One that was given up is closed.
+            if !connection.wire().is_gone() {
+                self.waiting.push(connection);
+            }
         }
     }
 

@@ -74,7 +74,14 @@ pub(super) fn take_question(connection: &mut Connection) -> bool {
     if connection.link.has_unsent() {
         return false;
     }
-    let Ok((head, _)) = Head::read(&question) else { return false };
+    let head = match Head::read(&question) {
+        Ok((head, _)) => head,
+        Err(refusal) => {
+            refuse(connection, refusal);
+            return true;
+        }
+    };
+    connection.quiet_since_ns = None;
     begin_reply(connection, &head);
     let admitted = if head.is_upgrade() { upgrade(connection, &head) } else { admit(connection, &head) };
     if let Err(refusal) = admitted {

@@ -173,11 +173,13 @@ impl Head {
             return Ok(Media::JSON);
         }
         let mut wanted = self.all("accept").flat_map(|value| value.split(',')).map(str::trim);
-        let refused = |value: &&str| !value.replace(' ', "").ends_with(";q=0");
         let found = wanted.find_map(|value| {
-            let is_any = ["*/*", "application/*"].contains(&value.split(';').next().unwrap_or_default().trim());
+            let mut parts = value.split(';').map(str::trim);
+            let is_any = ["*/*", "application/*"].contains(&parts.next().unwrap_or_default());
             let found = if is_any { Some(Media::JSON) } else { known(value) };
-            found.filter(|_| refused(&value))
+            // A weight of zero means that it is not wanted.
+            let is_refused = parts.any(|part| part.strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0)));
+            found.filter(|_| !is_refused)
         });
         found.ok_or_else(|| {
             Refusal::new(406, format!("the answer cannot have the form that is asked for, but {}", names()))
@@ -274,7 +276,7 @@ mod tests {
             accepted("text/html,application/vnd.neo4j.query.v1.1;q=1, */*"),
             Ok(("application/vnd.neo4j.query.v1.1", Json::Typed))
         );
-        assert_eq!(accepted("application/vnd.neo4j.query;q=0, */*"), plain);
+        assert_eq!(accepted("application/vnd.neo4j.query; q=0.0, */*"), plain);
         assert_eq!(accepted("text/html"), Err(406));
         assert_eq!(
             head("POST / HTTP/1.1\nContent-Type: text/plain").content().map_err(|refusal| refusal.status),
