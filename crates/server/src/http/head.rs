@@ -47,18 +47,25 @@ pub(crate) struct Media {
     pub(crate) name: &'static str,
     /// The form of values in it.
     pub(crate) json: Json,
+    /// True if rows are a stream of Arrow, and values in them that Arrow has no type for are texts of JSON.
+    pub(crate) is_arrow: bool,
 }
 
 impl Media {
     /// The form that is taken and given unless a client says something else.
-    pub(crate) const JSON: Media = Media { name: "application/json", json: Json::Plain };
+    pub(crate) const JSON: Media = Media { name: "application/json", json: Json::Plain, is_arrow: false };
+}
+
+const fn typed(name: &'static str) -> Media {
+    Media { name, json: Json::Typed, is_arrow: false }
 }
 
 const MEDIA: &[Media] = &[
     Media::JSON,
-    Media { name: "application/vnd.neo4j.query", json: Json::Typed },
-    Media { name: "application/vnd.neo4j.query.v1.0", json: Json::Typed },
-    Media { name: "application/vnd.neo4j.query.v1.1", json: Json::Typed },
+    typed("application/vnd.neo4j.query"),
+    typed("application/vnd.neo4j.query.v1.0"),
+    typed("application/vnd.neo4j.query.v1.1"),
+    Media { name: "application/vnd.apache.arrow.stream", json: Json::Plain, is_arrow: true },
 ];
 
 /// The head of a request.
@@ -161,7 +168,7 @@ impl Head {
     /// The form of the body, which is JSON unless the client says something else.
     pub(crate) fn content(&self) -> Result<Media, Refusal> {
         let Some(value) = self.get("content-type") else { return Ok(Media::JSON) };
-        known(value).ok_or_else(|| {
+        known(value).filter(|media| !media.is_arrow).ok_or_else(|| {
             let message = format!("a body of the type '{value}' is not understood: send {}", names());
             Refusal::new(415, message)
         })
@@ -214,7 +221,7 @@ fn path_of(target: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Head, Json, Length};
+    use super::{Head, Json, Length, MEDIA};
 
     fn head(lines: &str) -> Head {
         let text = format!("{}\r\n\r\n", lines.replace('\n', "\r\n"));
@@ -277,7 +284,10 @@ mod tests {
             Ok(("application/vnd.neo4j.query.v1.1", Json::Typed))
         );
         assert_eq!(accepted("application/vnd.neo4j.query; q=0.0, */*"), plain);
+        assert_eq!(accepted("application/vnd.apache.arrow.stream, */*"), Ok((MEDIA[4].name, Json::Plain)));
         assert_eq!(accepted("text/html"), Err(406));
+        let arrow = head("POST / HTTP/1.1\nContent-Type: application/vnd.apache.arrow.stream");
+        assert_eq!(arrow.content().map_err(|refusal| refusal.status), Err(415));
         assert_eq!(
             head("POST / HTTP/1.1\nContent-Type: text/plain").content().map_err(|refusal| refusal.status),
             Err(415)

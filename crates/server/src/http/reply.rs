@@ -173,9 +173,16 @@ impl Reply {
 
     /// Tells a failure: with a status of its own, or at the end of what was given out. True if nothing is to be answered behind it.
     pub(crate) fn fail(mut self, refusal: &Refusal, out: &mut Vec<u8>) -> bool {
+        if self.is_begun && self.media.is_arrow {
+            // There is no place for it: the client sees that the answer has no end.
+            return true;
+        }
         if self.is_begun {
             self.body.extend_from_slice(b"]},");
         } else {
+            if self.media.is_arrow {
+                self.media = Media::JSON;
+            }
             self.body.clear();
             self.body.push(b'{');
             match refusal.status {

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use bolt::message::{Mode, Scope};
 use bolt::{Failure, Limits, Request, Step, answer, own};
-use database::{Action, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary};
+use database::rendering::ArrowStream;
+use database::{
+    Action, Entities, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary, Value,
+};
 use model::PropertyType;
 
 use super::is_system;
 use crate::connection::Link;
-use crate::http::result;
+use crate::http::{Json, result};
 use crate::limits::{SEND_BYTES, UNSENT_BYTES_MAX, WAIT_TIME};
 use crate::rows::{Buffer, Stream, Wanted};
 use crate::settings::DATABASE;
@@ -63,6 +66,8 @@ pub(super) struct Sink<'c> {
     /// Reason for which the statement was not run.
     pub(super) refusal: Option<Failure>,
     has_rows: bool,
+    /// Rows that are put together as Arrow.
+    arrow: Option<ArrowStream>,
     /// True once rows go to the buffer without end.
     is_draining: bool,
     scratch: Vec<u8>,
@@ -91,6 +96,7 @@ impl<'c> Sink<'c> {
             outlook: None,
             refusal: None,
             has_rows: false,
+            arrow: None,
             is_draining: false,
             scratch: Vec::new(),
             columns: 0,
@@ -109,8 +115,12 @@ impl<'c> Sink<'c> {
         self.columns = names.len();
         match &mut self.link.reply {
             Some(reply) => {
-                result::begin(reply.body(), names);
                 self.link.answering = Some(number);
+                if reply.media.is_arrow {
+                    self.arrow = Some(ArrowStream::new(names.iter().map(|name| name.to_string()).collect()));
+                } else {
+                    result::begin(reply.body(), names);
+                }
             }
             None => self.tell_columns(number, names),
         }
@@ -177,9 +187,13 @@ impl<'c> Sink<'c> {
             wants_hints: self.scope.severity.as_deref() != Some("OFF"),
             last_ms: self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000,
         };
-        let end = match self.link.reply.is_some() {
-            true => self.document_end(&ending),
-            false => Some(summary::message(&ending)),
+        let end = match (self.link.reply.is_some(), self.arrow.take()) {
+            (true, Some(arrow)) => match arrow.finish() {
+                Ok(end) => Some(end),
+                Err(error) => return self.link.fail(failure::of_error(&error, text)),
+            },
+            (true, None) => self.document_end(&ending),
+            (false, _) => Some(summary::message(&ending)),
         };
         if let Some(stream) = self.link.streams.get_mut(&number) {
             stream.end = end;
@@ -206,17 +220,21 @@ impl<'c> Sink<'c> {
         Some(end)
     }
 
-    /// Writes a row to the scratch.
-    fn write(&mut self, batch: &ResultBatch, row: usize) {
+    /// Writes a row to the scratch; nothing if it is kept to be written with others.
+    fn write(&mut self, batch: &ResultBatch, row: usize) -> model::Result<()> {
         self.scratch.clear();
-        match &self.link.reply {
-            Some(reply) => {
+        match (&self.link.reply, &mut self.arrow) {
+            (Some(_), Some(arrow)) => {
+                let row = batch.columns.iter().map(|column| scalar(column.value(row), &batch.entities));
+                self.scratch.extend(arrow.push(row)?.unwrap_or_default());
+            }
+            (Some(reply), None) => {
                 if self.has_rows {
                     self.scratch.push(b',');
                 }
                 reply.media.json.row(&mut self.scratch, batch, row);
             }
-            None => {
+            (None, _) => {
                 let form = self.link.form;
                 answer::record(&mut self.scratch, batch.columns.len(), |out| {
                     batch.columns.iter().for_each(|column| convert::cell(out, column, row, &batch.entities, form));
@@ -224,6 +242,7 @@ impl<'c> Sink<'c> {
             }
         }
         self.has_rows = true;
+        Ok(())
     }
 
     /// Lets the client take rows until there is room in the buffer. False if no more are wanted.
@@ -252,6 +271,20 @@ impl<'c> Sink<'c> {
             })
         })
     }
+}
+
+/// A value as a column of Arrow can have it: JSON of those that are made of others.
+fn scalar(value: Value, entities: &Entities) -> Value {
+    let is_made_of_others = matches!(
+        value,
+        Value::List(_) | Value::Map(_) | Value::Bytes(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_)
+    );
+    if !is_made_of_others {
+        return value;
+    }
+    let mut text = Vec::new();
+    Json::Plain.value(&mut text, &value, entities);
+    Value::string(&String::from_utf8_lossy(&text))
 }
 
 impl ResultSink for Sink<'_> {
@@ -305,7 +338,11 @@ impl ResultSink for Sink<'_> {
         let Some(number) = self.stream else { return Ok(true) };
         self.is_draining |= !self.link.answer_about_streams();
         for row in 0..batch.rows {
-            self.write(&batch, row);
+            self.write(&batch, row)?;
+            // Rows of Arrow are put together.
+            if self.scratch.is_empty() {
+                continue;
+            }
             let link = &mut *self.link;
             let unsent = link.unsent_bytes();
             let Some(stream) = link.streams.get_mut(&number) else { return Ok(false) };

@@ -1,11 +1,14 @@
 //! The Query API: places, forms of values, errors, bodies.
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_ipc::reader::StreamReader;
 use serde_json::{Value, json};
 use server::Settings;
 
 use super::client::ENDLESS;
 use super::running::Running;
-use super::web::{QUERY, TYPED, Web};
+use super::web::{ARROW, QUERY, TYPED, Web};
 
 fn start() -> (Running, Web) {
     let running = Running::start(Settings::default());
@@ -255,6 +258,38 @@ fn errors_of_requests_have_a_status_a_code_and_a_message() {
     check_error(&mut web, QUERY, text, "RETURN 1", (415, "Request.Invalid", "text/plain"));
     check_error(&mut web, QUERY, wanted, &one, (406, "Request.Invalid", "application/json"));
     assert_eq!(web.run("RETURN 1 AS x").rows(), json!([[1]]));
+}
+
+#[test]
+fn rows_come_as_arrow() {
+    let (_running, mut web) = start();
+    let accept = format!("Accept: {ARROW}\r\n");
+    let mut ask = |text: &str| web.ask("POST", QUERY, &accept, &json!({"statement": text}).to_string());
+    let answer = ask("UNWIND range(1, 50000) AS i RETURN i, 'text ' + i AS t, i / 2.0 AS f, [i] AS l");
+    assert_eq!((answer.status, answer.header("content-type")), (202, Some(ARROW)));
+    let mut rows = 0;
+    for batch in StreamReader::try_new(answer.bytes.as_slice(), None).unwrap() {
+        let batch = batch.unwrap();
+        let (numbers, texts) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
+        let (halves, lists) = (batch.column(2).as_primitive::<Float64Type>(), batch.column(3).as_string::<i32>());
+        for row in 0..batch.num_rows() {
+            rows += 1;
+            assert_eq!((numbers.value(row), halves.value(row)), (rows, rows as f64 / 2.0));
+            assert_eq!((texts.value(row), lists.value(row)), (&*format!("text {rows}"), &*format!("[{rows}]")));
+        }
+    }
+    assert_eq!(rows, 50_000);
+    let answer = ask("MATCH (n:Nothing) RETURN n");
+    assert_eq!(StreamReader::try_new(answer.bytes.as_slice(), None).unwrap().count(), 0);
+    // A failure before the first piece is JSON, and one behind it an answer without an end.
+    let answer = ask("RETURN 1/0");
+    assert_eq!((answer.header("content-type"), answer.error().0), (Some("application/json"), 400));
+    assert_eq!(web.ask("POST", "/db/neo4j/query/v2/tx", &accept, "").error().0, 406);
+    let body = json!({"statement": "UNWIND range(1, 60000) AS i RETURN CASE WHEN i < 50000 THEN i ELSE 'x' END AS x"});
+    let request = web.request("POST", QUERY, &accept, &body.to_string());
+    web.send(&request);
+    assert_eq!(web.take_line(), "HTTP/1.1 202 Accepted");
+    assert!(!web.rest().ends_with(b"\r\n0\r\n\r\n"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::client::{Stream, socket};
 pub(crate) const QUERY: &str = "/db/neo4j/query/v2";
 pub(crate) const BEGIN: &str = "/db/neo4j/query/v2/tx";
 pub(crate) const TYPED: &str = "application/vnd.neo4j.query";
+pub(crate) const ARROW: &str = "application/vnd.apache.arrow.stream";
 
 pub(crate) struct Web {
     stream: Box<dyn Stream>,
@@ -23,6 +24,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) text: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Answer {
@@ -140,7 +142,7 @@ impl Web {
         }
         let status =
             first.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{first}"));
-        let mut answer = Answer { status, head: lines.join("\n"), text: String::new() };
+        let mut answer = Answer { status, head: lines.join("\n"), text: String::new(), bytes: Vec::new() };
         let bytes = match (answer.header("content-length"), answer.header("transfer-encoding")) {
             _ if is_without_body || [101, 204].contains(&status) => Vec::new(),
             (Some(length), None) => self.take(length.parse().unwrap()),
@@ -151,7 +153,8 @@ impl Web {
             }
             other => panic!("{other:?}"),
         };
-        answer.text = String::from_utf8(bytes).unwrap();
+        answer.text = String::from_utf8_lossy(&bytes).into_owned();
+        answer.bytes = bytes;
         answer
     }
 
@@ -166,6 +169,12 @@ impl Web {
                 return all;
             }
         }
+    }
+
+    /// All bytes up to the end of the connection.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        while self.more() {}
+        std::mem::take(&mut self.behind)
     }
 
     /// True once the server has closed the connection.

@@ -30,8 +30,18 @@ fn wrong_format(message: impl Into<String>) -> Refusal {
 }
 
 /// Reads a request; the answer is to have the form that it asks for.
-fn read(connection: &mut Connection, head: &Head, body: &[u8], database: &str) -> Result<Asked, Refusal> {
-    head.accepted()?;
+fn read(
+    connection: &mut Connection,
+    head: &Head,
+    body: &[u8],
+    database: &str,
+    may_be_arrow: bool,
+) -> Result<Asked, Refusal> {
+    let answer = head.accepted()?;
+    if answer.is_arrow && !may_be_arrow {
+        let message = "the answers of transactions that stay open are JSON: ask for Arrow outside of them";
+        return Err(Refusal::new(406, message));
+    }
     let content = head.content()?;
     let mut asked = Asked {
         statement: None,
@@ -96,7 +106,7 @@ fn execute(connection: &mut Connection, text: String, asked: Asked) {
 
 /// Runs a statement that is a transaction of its own.
 pub(super) fn run(connection: &mut Connection, head: &Head, body: &[u8], database: &str) -> Result<(), Refusal> {
-    let mut asked = read(connection, head, body, database)?;
+    let mut asked = read(connection, head, body, database, true)?;
     let text = asked.statement.take();
     let text = text.ok_or_else(|| wrong_format(r#"the body has no statement: send {"statement": "RETURN 1"}"#))?;
     execute(connection, text, asked);
@@ -115,7 +125,7 @@ pub(super) fn begin(
     database: &str,
     user: &str,
 ) -> Result<(), Refusal> {
-    let asked = read(connection, head, body, database)?;
+    let asked = read(connection, head, body, database, false)?;
     let server = connection.link.server.clone();
     let id = credentials::random_name().map_err(|error| failure::of_error(&error, ""))?;
     let max = server.settings.connections_max;
@@ -219,7 +229,7 @@ pub(super) fn go_on(
     id: &str,
     user: &str,
 ) -> Result<(), Refusal> {
-    let asked = read(connection, head, body, database)?;
+    let asked = read(connection, head, body, database, false)?;
     let Open { mut session, transaction } = take(connection, database, id, user)?;
     session.set_client(connection.client(user));
     visit(connection, id, session, Some(transaction), |connection| {
@@ -237,7 +247,7 @@ pub(super) fn commit(
     id: &str,
     user: &str,
 ) -> Result<(), Refusal> {
-    let mut asked = read(connection, head, body, database)?;
+    let mut asked = read(connection, head, body, database, false)?;
     let Open { session, transaction } = take(connection, database, id, user)?;
     visit(connection, id, session, Some(transaction), |connection| {
         if let Some(text) = asked.statement.take() {
