@@ -43,7 +43,7 @@ if ! [ -x "$newer" ] || [ "$(cat "$stamp.http" 2>/dev/null)" != "${http[*]}" ]; 
     if "$newer" -m pip install --quiet --disable-pip-version-check "${http[@]}"; then
         echo "${http[*]}" >"$stamp.http"
     else
-        echo "drivers: SKIPPED over HTTP: pip cannot install ${http[*]}" >&2
+        echo "drivers: SKIPPED over HTTP: pip cannot install ${http[*]}" | tee -a "${KNOTWORK_SKIPPED:-/dev/null}" >&2
         rm -f "$stamp.http"
     fi
 fi
