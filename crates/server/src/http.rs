@@ -26,4 +26,4 @@ pub(crate) use guard::Guard;
 pub(crate) use head::{Head, Media, Refusal};
 pub(crate) use intake::Intake;
 pub(crate) use json::Json;
-pub(crate) use reply::{Reply, plain_answer};
+pub(crate) use reply::{ACCEPTED, Reply, plain_answer};

@@ -9,15 +9,12 @@ use bolt::{Failure, Machine, Request, Version, answer};
 
 use crate::convert::Form;
 use crate::failure;
-use crate::http::{Refusal, Reply};
+use crate::http::{ACCEPTED, Refusal, Reply};
 use crate::limits::UNSENT_BYTES_MAX;
 use crate::own::Own;
 use crate::rows::{Stream, Wanted};
 use crate::serve::Server;
 use crate::wire::Wire;
-
-/// The status of an answer to a statement over HTTP.
-const ACCEPTED: u16 = 202;
 
 /// The part of a connection that answers, also while a statement runs.
 pub(crate) struct Link {

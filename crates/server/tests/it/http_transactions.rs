@@ -109,7 +109,7 @@ fn a_statement_that_fails_ends_its_transaction() {
 
 #[test]
 fn a_transaction_without_requests_ends_after_a_time() {
-    let settings = Settings { idle_http_transaction: Duration::from_millis(300), ..Settings::default() };
+    let settings = Settings { idle_http_transaction: Duration::from_millis(1_500), ..Settings::default() };
     let running = Running::start(settings);
     let mut web = Web::connect(running.address);
     let path = begin(&mut web);

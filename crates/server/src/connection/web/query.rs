@@ -8,13 +8,10 @@ use database::Session;
 
 use crate::connection::Connection;
 use crate::http::result::{self, Told};
-use crate::http::{Head, Json, Refusal, read_json};
+use crate::http::{ACCEPTED, Head, Json, Refusal, read_json};
 use crate::serve::Server;
 use crate::transactions::{Found, Open, Owner, Transaction};
 use crate::{credentials, failure, statement};
-
-/// The status of an answer to a statement.
-const ACCEPTED: u16 = 202;
 
 /// A request of the Query API.
 struct Asked {
