@@ -257,7 +257,7 @@ pub(crate) struct ServeArguments {
     /// Listen on addresses that other machines reach, though passwords and rows may cross the network as they are
     #[arg(long)]
     pub(crate) plaintext: bool,
-    /// Address for clients that ask for a route and do not say which one they dialled
+    /// Address for clients that ask for a route and do not say which one they dialled; its name is taken in HTTP too
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) advertise: Option<String>,
     /// The newest version of Bolt to offer, as 5.4 [default: 6.0]
@@ -275,6 +275,12 @@ pub(crate) struct ServeArguments {
     /// Time for which a transaction may be open without a request, as 10min
     #[arg(long, value_name = "DURATION", default_value = "10min", value_parser = timeout)]
     pub(crate) idle_transaction: Duration,
+    /// Time for which a transaction over HTTP may be open without a request, as 1min
+    #[arg(long, value_name = "DURATION", default_value = "1min", value_parser = timeout)]
+    pub(crate) idle_http_transaction: Duration,
+    /// Site whose pages may reach the server by HTTP and WebSocket, as https://example.com; may be given several times
+    #[arg(long, value_name = "SITE", value_parser = origin)]
+    pub(crate) allow_origin: Vec<String>,
     /// Time for which a statement waits for its client to take rows, before it goes on into a temporary file
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = timeout)]
     pub(crate) patience: Duration,
@@ -295,6 +301,15 @@ pub(crate) enum Encryption {
     Required,
     /// Both are let in
     Optional,
+}
+
+/// A site as browsers name it: without a path.
+fn origin(text: &str) -> Result<String, String> {
+    let authority = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match authority {
+        Some(authority) if !authority.is_empty() && !authority.contains(['/', ' ', '*']) => Ok(text.to_owned()),
+        _ => Err(format!("expected a site such as https://example.com, without a path, found {text}")),
+    }
 }
 
 fn bolt_version(text: &str) -> Result<server::Version, String> {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::result::{EdgeRecord, Entities, NodeRecord};
 
+pub use sources::files::arrow_stream::ArrowStream;
 pub use sources::files::csv_writer::push_record as push_csv_record;
 
 /// A value as people read it: text without quotes, everything else as Cypher writes it.

@@ -1,27 +1,29 @@
 //! One connection: what its client asks, one request after the other.
 
-use std::collections::BTreeMap;
+mod link;
+mod web;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bolt::message::{Portion, Scope, is_urgent};
+use bolt::message::{Scope, is_urgent};
 use bolt::structures::Moments;
-use bolt::{Failure, Limits, Machine, Request, State, Step, Version, answer, own};
+use bolt::{Failure, Limits, Machine, Request, State, Step, answer, own};
 use database::{Client, Session};
 use model::limits::VALUE_DEPTH_MAX;
 
 use crate::convert::Form;
 use crate::limits::{
-    HALF_MESSAGE_TIME, LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX,
-    VALUES_PER_MESSAGE,
+    HALF_MESSAGE_TIME, HTTP_IDLE_TIME, LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX,
+    UNSENT_BYTES_MAX, VALUES_PER_MESSAGE,
 };
-use crate::own::Own;
-use crate::rows::{Stream, Wanted};
 use crate::serve::Server;
 use crate::settings::DATABASE;
+use crate::transactions::Transaction;
 use crate::wire::Wire;
 use crate::{failure, login, statement};
+pub(crate) use link::Link;
 
 /// Fate of a connection that a thread has served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,34 +34,6 @@ pub(crate) enum Next {
     Close,
 }
 
-/// The part of a connection that answers, also while a statement runs.
-pub(crate) struct Link {
-    pub(crate) server: Arc<Server>,
-    pub(crate) wire: Arc<Wire>,
-    pub(crate) machine: Machine,
-    pub(crate) form: Form,
-    /// Answers that were not sent yet.
-    pub(crate) out: Vec<u8>,
-    /// Since when the client has taken nothing of them.
-    stalled_ns: Option<u64>,
-    pub(crate) streams: BTreeMap<i64, Stream>,
-    /// The stream of which rows are wanted.
-    pub(crate) answering: Option<i64>,
-    /// A failure that the client gets at its next request.
-    pub(crate) deferred: Option<Failure>,
-    /// Settings that our own client has sent; `None` for others.
-    pub(crate) own: Option<Own>,
-}
-
-/// A transaction that the client has begun.
-pub(crate) struct Transaction {
-    pub(crate) scope: Scope,
-    /// When it is over.
-    pub(crate) deadline_ns: Option<u64>,
-    /// When the last request of it was answered.
-    pub(crate) touched_ns: u64,
-}
-
 /// One connection.
 pub(crate) struct Connection {
     pub(crate) link: Link,
@@ -67,14 +41,20 @@ pub(crate) struct Connection {
     pub(crate) transaction: Option<Transaction>,
     number: u64,
     came_ns: u64,
+    /// Since when nothing was asked over HTTP.
+    quiet_since_ns: Option<u64>,
     pub(crate) is_agreed: bool,
     pub(crate) is_by_manifest: bool,
+    /// True if the client speaks HTTP.
+    is_http: bool,
     is_stranger: bool,
     /// True if it is one too many, and only hears that.
     is_extra: bool,
     is_over: bool,
     /// Memory of the values of the request at hand.
     pub(crate) request_bytes: usize,
+    /// True if the parameters of the request at hand have their types beside them.
+    pub(crate) takes_types: bool,
 }
 
 impl Drop for Connection {
@@ -89,117 +69,6 @@ impl Drop for Connection {
     }
 }
 
-impl Link {
-    /// Sends what the client takes, without waiting.
-    pub(crate) fn flush(&mut self) {
-        if !self.has_unsent() {
-            return;
-        }
-        let now = self.server.now_ns();
-        let sent = self.wire.send(&self.out, now);
-        self.out.drain(..sent.taken);
-        self.stalled_ns = match (self.has_unsent(), sent.has_moved) {
-            (false, _) => None,
-            // Within this machine a client that is gone is noticed; one that looks at rows for long may.
-            _ if self.wire.peer().is_none() => None,
-            (true, false) => self.stalled_ns.or(Some(now)),
-            (true, true) => Some(now),
-        };
-    }
-
-    /// True if answers wait for the client to read.
-    pub(crate) fn has_unsent(&self) -> bool {
-        !self.out.is_empty() || self.wire.has_rest()
-    }
-
-    /// Takes what has arrived.
-    pub(crate) fn receive(&self) {
-        self.wire.receive(self.server.now_ns());
-    }
-
-    /// Moves the rows that are wanted to the answers, as far as there is room; at their end, the summary.
-    pub(crate) fn pump(&mut self) {
-        let Some(number) = self.answering else { return };
-        let Some(stream) = self.streams.get_mut(&number) else { return };
-        while let Some(wanted) = &mut stream.wanted {
-            if stream.buffer.is_empty() {
-                if let Some(end) = stream.end.take() {
-                    self.out.extend(end);
-                    self.streams.remove(&number);
-                    self.machine.end(number);
-                    self.answering = None;
-                }
-                return;
-            }
-            if wanted.rows == Some(0) {
-                stream.wanted = None;
-                self.answering = None;
-                answer::success(&mut self.out, |out| {
-                    out.map(1);
-                    out.string("has_more");
-                    out.bool(true);
-                });
-                return;
-            }
-            if self.out.len() >= UNSENT_BYTES_MAX {
-                return;
-            }
-            let before = self.out.len();
-            let popped = stream.buffer.pop(&mut self.out);
-            if wanted.is_discarded {
-                self.out.truncate(before);
-            }
-            if let Err(error) = popped {
-                return self.fail(failure::of_error(&error, ""));
-            }
-            wanted.rows = wanted.rows.map(|rows| rows - 1);
-        }
-    }
-
-    /// Rows of a stream are wanted, or not wanted.
-    pub(crate) fn ask(&mut self, portion: Portion, is_discarded: bool) {
-        let stream = self.machine.stream(portion);
-        let held = stream.and_then(|number| self.streams.get_mut(&number).map(|stream| (number, stream)));
-        match held {
-            Some((number, stream)) => {
-                let wanted = Wanted { rows: portion.rows, is_discarded };
-                if is_discarded && portion.rows.is_none() {
-                    stream.buffer.clear();
-                }
-                stream.wanted = Some(wanted);
-                self.answering = Some(number);
-                self.pump();
-            }
-            None => self.fail(failure::of_protocol("there is no stream of that number in the transaction")),
-        }
-    }
-
-    /// Answers with a failure: all is ignored until the client has taken note of it.
-    pub(crate) fn fail(&mut self, mut failure: Failure) {
-        if self.own.is_none() {
-            failure.details.clear();
-        }
-        answer::failure(&mut self.out, self.form.version, &failure);
-        self.streams.clear();
-        self.answering = None;
-        self.deferred = None;
-        self.machine.fail();
-    }
-
-    /// Answers that a request was done.
-    pub(crate) fn succeed(&mut self, request: &Request) {
-        answer::success(&mut self.out, |out| out.map(0));
-        self.machine.succeed(request);
-    }
-
-    /// Notes the `RESET`s that have arrived: what came before them is passed over.
-    pub(crate) fn note_resets(&mut self) {
-        for _ in 0..self.wire.take_resets() {
-            self.machine.interrupt();
-        }
-    }
-}
-
 impl Connection {
     /// A connection that has just come; one that is too many only hears that.
     pub(crate) fn new(server: Arc<Server>, wire: Arc<Wire>, number: u64, is_extra: bool) -> Connection {
@@ -208,31 +77,22 @@ impl Connection {
         }
         server.strangers.fetch_add(1, Ordering::Relaxed);
         let now = server.now_ns();
-        let version = Version::ALL[0];
-        let link = Link {
-            server,
-            wire,
-            machine: Machine::new(version),
-            form: Form { version, moments: Moments::Utc },
-            out: Vec::new(),
-            stalled_ns: None,
-            streams: BTreeMap::new(),
-            answering: None,
-            deferred: None,
-            own: None,
-        };
+        let link = Link::new(server, wire);
         Connection {
             link,
             session: None,
             transaction: None,
             number,
             came_ns: now,
+            quiet_since_ns: None,
             is_agreed: false,
             is_by_manifest: false,
+            is_http: false,
             is_stranger: true,
             is_extra,
             is_over: false,
             request_bytes: 0,
+            takes_types: false,
         }
     }
 
@@ -265,18 +125,21 @@ impl Connection {
             self.link.wire.stop_by(session.interrupt());
             self.session = Some(session);
         }
-        let client = Client {
-            user: user.to_owned(),
-            address: self
-                .link
-                .wire
-                .peer()
-                .map_or_else(|| "the socket of the store".to_owned(), |peer| peer.to_string()),
-            connection: format!("bolt-{}", self.number),
-            protocol: "bolt".to_owned(),
-        };
+        let client = self.client(user);
         if let Some(session) = &mut self.session {
             session.set_client(client);
+        }
+    }
+
+    /// Its client as others see it.
+    fn client(&self, user: &str) -> Client {
+        let protocol = if self.is_http { "http" } else { "bolt" };
+        let peer = self.link.wire.peer();
+        Client {
+            user: user.to_owned(),
+            address: peer.map_or_else(|| "the socket of the store".to_owned(), |peer| peer.to_string()),
+            connection: format!("{protocol}-{}", self.number),
+            protocol: protocol.to_owned(),
         }
     }
 
@@ -287,7 +150,9 @@ impl Connection {
 
     /// True if something of its client is under way.
     pub(crate) fn is_at_work(&self) -> bool {
-        self.transaction.is_some() || !self.link.streams.is_empty() || self.has_unsent()
+        // A transaction over HTTP may go on over any connection.
+        let is_at_http = self.is_http && (self.link.reply.is_some() || self.link.server.transactions.count() > 0);
+        self.transaction.is_some() || !self.link.streams.is_empty() || self.has_unsent() || is_at_http
     }
 
     /// The moment at which it does not wait any longer.
@@ -301,7 +166,8 @@ impl Connection {
             if is_terminated { 0 } else { transaction.deadline_ns.map_or(idle, |deadline| deadline.min(idle)) }
         });
         let half = self.link.wire.half_since_ns().map(|since| since + HALF_MESSAGE_TIME.as_nanos() as u64);
-        [login, stalled, half, transaction].into_iter().flatten().min()
+        let quiet = self.quiet_since_ns.map(|since| since + HTTP_IDLE_TIME.as_nanos() as u64);
+        [login, stalled, half, quiet, transaction].into_iter().flatten().min()
     }
 
     /// Does what the client has asked, until it asks nothing more.
@@ -311,12 +177,13 @@ impl Connection {
             self.link.receive();
             self.greet();
             self.take_messages();
-            if let Some(refusal) = self.link.wire.refusal() {
-                self.refuse(refusal);
-            }
+            self.refuse_nonsense();
             self.link.pump();
             self.link.flush();
-            if self.link.wire.is_gone() || self.link.wire.is_cut() || self.is_over {
+            self.is_over |= self.link.is_last;
+            // An answer over HTTP may be long, and nothing else tells its end.
+            let is_over = self.is_over && !(self.is_http && self.link.has_unsent());
+            if self.link.wire.is_gone() || self.link.wire.is_cut() || is_over {
                 return Next::Close;
             }
             if self.link.has_unsent() {
@@ -330,6 +197,7 @@ impl Connection {
                 return Next::Close;
             }
             if self.link.server.pool.is_short() || !self.link.wire.wait(false, LINGER) {
+                self.quiet_since_ns = (self.is_http && !self.is_stranger).then(|| self.link.server.now_ns());
                 return Next::Park;
             }
         }
@@ -354,7 +222,8 @@ impl Connection {
         }
         let is_over =
             |since: Option<u64>, time: Duration| since.is_some_and(|since| since + time.as_nanos() as u64 <= now);
-        let is_half = is_over(self.link.wire.half_since_ns(), HALF_MESSAGE_TIME);
+        let is_half =
+            is_over(self.link.wire.half_since_ns(), HALF_MESSAGE_TIME) || is_over(self.quiet_since_ns, HTTP_IDLE_TIME);
         if self.is_stranger || is_half || is_over(self.link.stalled_ns, SEND_TIME) {
             return self.link.wire.give_up();
         }
@@ -380,6 +249,7 @@ impl Connection {
         if self.is_agreed {
             return;
         }
+        self.is_http = self.link.wire.is_http();
         let greeting = self.link.wire.greeting();
         self.link.out.extend(greeting.reply);
         if let Some((version, is_by_manifest)) = greeting.agreed {
@@ -392,18 +262,51 @@ impl Connection {
     }
 
     fn take_messages(&mut self) {
-        while self.is_agreed && !self.is_over && !self.link.wire.is_gone() {
+        let is_talking = self.is_agreed || self.is_http;
+        while is_talking && !self.is_over && !self.link.is_last && !self.link.wire.is_gone() {
             // One request after the other: the rows that are wanted come first, unless the client wants them no more.
             self.link.pump();
             let may_go_on = self.link.answering.is_none() || self.link.wire.is_interrupted();
-            if !may_go_on || self.link.out.len() >= UNSENT_BYTES_MAX {
+            if !may_go_on || self.link.unsent_bytes() >= UNSENT_BYTES_MAX || !self.take_next() {
                 return;
             }
-            let Some(message) = self.link.wire.next() else { return };
-            self.take(message);
             if self.link.out.len() >= SEND_BYTES {
                 self.link.flush();
             }
+        }
+    }
+
+    /// Takes the next message. False if there is none.
+    fn take_next(&mut self) -> bool {
+        match (self.link.wire.next(), self.is_http) {
+            (Some(message), true) => {
+                self.quiet_since_ns = None;
+                web::take(self, &message);
+                true
+            }
+            (Some(message), false) => {
+                self.take(message);
+                true
+            }
+            (None, true) => {
+                let has_taken = web::take_question(self);
+                // It may have been a WebSocket that begins.
+                self.greet();
+                has_taken
+            }
+            (None, false) => false,
+        }
+    }
+
+    /// Tells the client of bytes that are no message, and ends the connection.
+    fn refuse_nonsense(&mut self) {
+        if self.is_over || self.link.reply.is_some() {
+            return;
+        }
+        match self.link.wire.refusal() {
+            Some(refusal) if self.is_http => web::refuse(self, refusal),
+            Some(refusal) => self.refuse(*refusal.failure),
+            None => {}
         }
     }
 
@@ -459,6 +362,12 @@ impl Connection {
         let failure = failure::plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message);
         self.roll_back();
         self.link.receive();
+        if self.is_http {
+            drop(self.link.wire.next());
+            web::refuse(self, failure.into());
+            self.link.flush();
+            return self.link.wire.close_gently();
+        }
         if !self.is_agreed || self.is_stranger || !self.link.wire.next_is(|message| !is_urgent(message)) {
             return self.link.wire.give_up();
         }

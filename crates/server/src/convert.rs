@@ -1,4 +1,6 @@
-//! Values in and out: those of Bolt to those of the engine, and back.
+//! Values in and out: those of Bolt, and those of JSON with their types, to those of the engine; and back to Bolt.
+
+mod typed;
 
 use std::sync::Arc;
 
@@ -21,10 +23,23 @@ pub struct Form {
 
 /// The parameters of a statement, and the memory that they take, which is at most `memory`.
 pub(crate) fn parameters(map: Vec<(String, bolt::Value)>, form: Form, memory: usize) -> Result<(Parameters, usize)> {
-    let mut taking = Taking { form, left: memory };
+    taken(map, Taking { form, is_typed: false, left: memory })
+}
+
+/// Parameters of which each value is an object of a type and a value, as [`parameters`] otherwise.
+pub(crate) fn typed_parameters(
+    map: Vec<(String, bolt::Value)>,
+    form: Form,
+    memory: usize,
+) -> Result<(Parameters, usize)> {
+    taken(map, Taking { form, is_typed: true, left: memory })
+}
+
+fn taken(map: Vec<(String, bolt::Value)>, mut taking: Taking) -> Result<(Parameters, usize)> {
+    let memory = taking.left;
     let mut parameters = Parameters::default();
     for (name, value) in map {
-        let value = taking.value(value).map_err(|failure| failure.within(&format!("parameter ${name}")))?;
+        let value = taking.item(value).map_err(|failure| failure.within(&format!("parameter ${name}")))?;
         let name = taking.text(&name)?;
         parameters.insert(name, value);
     }
@@ -42,6 +57,8 @@ const SHARED_BYTES: usize = COUNTS_BYTES + 4 * size_of::<usize>();
 /// Makes values of the engine within a limit of memory.
 struct Taking {
     form: Form,
+    /// True if values are objects of a type and a value.
+    is_typed: bool,
     left: usize,
 }
 
@@ -66,7 +83,7 @@ impl Taking {
         self.charge(items.len() * size_of::<Value>())?;
         let mut taken = Vec::with_capacity(items.len());
         for item in items {
-            taken.push(self.value(item)?);
+            taken.push(self.item(item)?);
         }
         Ok(Value::list(taken))
     }
@@ -83,11 +100,20 @@ impl Taking {
         self.charge(ordering)?;
         let mut taken = Vec::with_capacity(entries.len());
         for (key, item) in entries {
-            taken.push((self.text(&key)?, self.value(item)?));
+            taken.push((self.text(&key)?, self.item(item)?));
         }
         let map = Value::map(taken);
         self.left += heap_bytes(ordering);
         Ok(map)
+    }
+
+    fn item(&mut self, value: bolt::Value) -> Result<Value> {
+        if self.is_typed { self.typed(value) } else { self.value(value) }
+    }
+
+    fn bytes(&mut self, bytes: Vec<u8>) -> Result<Value> {
+        self.charge(COUNTS_BYTES + bytes.len())?;
+        Ok(Value::Bytes(Arc::from(bytes)))
     }
 
     fn value(&mut self, value: bolt::Value) -> Result<Value> {
@@ -96,10 +122,7 @@ impl Taking {
             bolt::Value::Bool(value) => Value::Bool(value),
             bolt::Value::Int(value) => Value::Int(value),
             bolt::Value::Float(value) => Value::Float(value),
-            bolt::Value::Bytes(bytes) => {
-                self.charge(COUNTS_BYTES + bytes.len())?;
-                Value::Bytes(Arc::from(bytes))
-            }
+            bolt::Value::Bytes(bytes) => self.bytes(bytes)?,
             bolt::Value::String(text) => Value::String(self.text(&text)?),
             bolt::Value::List(items) => self.list(items)?,
             bolt::Value::Map(entries) => self.map(entries)?,
@@ -122,11 +145,15 @@ impl Taking {
                 }
                 Ok(Value::list(taken))
             }
-            Structure::Point(..) => Err(error!(Type, "a point cannot be passed: Knotwork has no values of that type")
-                .with_remedy("pass its coordinates as a list or a map")),
+            Structure::Point(..) => Err(no_points()),
             time => of_time(&time, self.form.moments),
         }
     }
+}
+
+fn no_points() -> model::Error {
+    error!(Type, "a point cannot be passed: Knotwork has no values of that type")
+        .with_remedy("pass its coordinates as a list or a map")
 }
 
 /// The value of time that a structure stands for.
@@ -152,6 +179,19 @@ pub fn of_time(structure: &Structure, moments: Moments) -> Result<Value> {
         Structure::Vector(_) | Structure::Point(..) => None,
     };
     value.ok_or_else(out_of_range)
+}
+
+/// The value of time of that type that a text stands for; `None` if it is none, or the type is another.
+fn time_of_text(kind: &str, text: &str) -> Option<Value> {
+    match kind {
+        "Date" => Date::parse(text).map(Value::Date),
+        "Time" => Time::parse(text).map(Value::Time),
+        "LocalTime" => LocalTime::parse(text).map(Value::LocalTime),
+        "LocalDateTime" => LocalDateTime::parse(text).map(Value::LocalDateTime),
+        "OffsetDateTime" | "ZonedDateTime" => DateTime::parse(text).map(Value::DateTime),
+        "Duration" => Duration::parse(text).map(Value::Duration),
+        _ => None,
+    }
 }
 
 fn out_of_range() -> model::Error {

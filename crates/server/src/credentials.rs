@@ -86,6 +86,11 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A name that nobody can guess.
+pub(crate) fn random_name() -> Result<String> {
+    Ok(hex(&random::<16>()?))
+}
+
 fn of_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = text.as_bytes().chunks(2);

@@ -1,4 +1,4 @@
-//! Errors as drivers know them: Neo4j's code, the status of GQL, the place in the text.
+//! Errors as drivers know them: Neo4j's code, the statuses of GQL and HTTP, the place in the text.
 
 use bolt::Failure;
 use bolt::answer::Position;
@@ -73,6 +73,30 @@ pub(crate) fn terminated() -> Failure {
         "invalid transaction state - transaction termination transient error",
         "the transaction was terminated by TERMINATE TRANSACTIONS, and was rolled back",
     )
+}
+
+/// There are as many transactions over HTTP as there may be.
+pub(crate) fn too_many_transactions(max: usize) -> Failure {
+    let message =
+        format!("{max} transactions are open over HTTP, as many as there may be: end some, or raise --connections");
+    let description = "connection exception - database unavailable";
+    plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message)
+}
+
+/// A transaction over HTTP that is not there, or another client's.
+pub(crate) fn no_transaction(id: &str) -> Failure {
+    let message = format!(
+        "this client has no open transaction '{id}': it has ended, or was rolled back since a statement failed or nothing was asked          for too long"
+    );
+    let description = "invalid transaction state";
+    plain("Neo.ClientError.Transaction.TransactionNotFound", "25000", description, message)
+}
+
+/// A transaction over HTTP of which another request is at work.
+pub(crate) fn busy_transaction(id: &str) -> Failure {
+    let message = format!("another request of the transaction '{id}' is at work: send one after the other");
+    let description = "invalid transaction state";
+    plain("Neo.ClientError.Transaction.TransactionAccessedConcurrently", "25000", description, message)
 }
 
 /// A statement that the database of no graph does not take.
@@ -169,6 +193,22 @@ fn status(error: &Error) -> (&'static str, &'static str) {
         | ErrorCode::Closed
         | ErrorCode::OutcomeUnknown
         | ErrorCode::Internal => ("50N42", "general processing exception - unexpected error"),
+    }
+}
+
+/// The status with which HTTP tells a failure.
+pub(crate) fn http_status(failure: &Failure) -> u16 {
+    match failure.code.as_str() {
+        "Neo.ClientError.Security.Unauthorized" => 401,
+        "Neo.ClientError.Security.Forbidden" => 403,
+        "Neo.ClientError.Security.AuthenticationRateLimit" => 429,
+        "Neo.ClientError.Database.DatabaseNotFound" | "Neo.ClientError.Transaction.TransactionNotFound" => 404,
+        "Neo.ClientError.Transaction.TransactionAccessedConcurrently" => 409,
+        code if code.starts_with("Neo.ClientError.") => 400,
+        // A failure because of others at work: the same can be sent again at once.
+        code if code.starts_with("Neo.TransientError.Transaction.") => 409,
+        code if code.starts_with("Neo.TransientError.") => 503,
+        _ => 500,
     }
 }
 

@@ -1,4 +1,5 @@
-//! A store for the drivers of Neo4j, over Bolt (`knot serve`), and for other processes of its user, over a socket in its directory.
+//! A store for the drivers of Neo4j, over Bolt and HTTP (`knot serve`), and for other processes of its user, over a socket in its
+//! directory.
 //!
 //! Modules in reading order:
 //! - [`settings`]: settings of a server.
@@ -10,7 +11,12 @@
 //! - `arrivals`: room for what arrives, shared by all.
 //! - `socket`: connections over TCP and within the machine.
 //! - `outlet`: the sending half of a socket, and its TLS.
+//! - `websocket`: frames of a WebSocket, in which Bolt may come.
+//! - `http`: HTTP without I/O: requests, answers, JSON.
+//! - `inbox`: bytes that have arrived, put together.
 //! - `wire`: one socket and what has arrived on it.
+//! - `counts`: what has happened since the start, for `/metrics`.
+//! - `transactions`: transactions of clients, and those that stay open between requests of HTTP.
 //! - `connection`: requests of a client, one request after the other.
 //! - `login`: logins.
 //! - `own`: sessions of our own clients.
@@ -30,8 +36,11 @@ mod arrivals;
 mod bookmarks;
 mod connection;
 pub mod convert;
+mod counts;
 pub mod credentials;
 mod failure;
+mod http;
+mod inbox;
 mod limits;
 mod login;
 mod outlet;
@@ -46,6 +55,8 @@ mod socket;
 mod statement;
 mod summary;
 pub mod tls;
+mod transactions;
+mod websocket;
 mod wire;
 
 pub use bolt::Version;

@@ -46,3 +46,5 @@ pub(crate) const EAR_TIME: Duration = Duration::from_millis(5);
 pub(crate) const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);
 /// Time that statements have to notice that they are stopped when the server ends.
 pub(crate) const CUT_TIME: Duration = Duration::from_secs(10);
+/// Time after which a client of HTTP that asks nothing more is given up.
+pub(crate) const HTTP_IDLE_TIME: Duration = Duration::from_secs(300);

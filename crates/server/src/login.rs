@@ -75,38 +75,52 @@ fn hints(out: &mut bolt::Encoder<'_>, version: Version, keep_alive: Duration) {
     }
 }
 
-/// Lets a client in that says who it is.
+/// The claim of a client to be somebody.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim<'c> {
+    /// The way in which it proves that.
+    pub(crate) scheme: &'c str,
+    pub(crate) user: Option<&'c str>,
+    pub(crate) password: Option<&'c str>,
+}
+
+/// Lets a client of Bolt in that says who it is.
 fn admit(connection: &mut Connection, fields: &Map) -> Result<(), Failure> {
-    let server = connection.link.server.clone();
-    let mut name = "";
-    // The socket of a store lets in only whom its rights do.
-    if let (Some(credentials), Some(peer)) = (&server.credentials, connection.link.wire.peer()) {
-        let scheme = text(fields, "scheme").unwrap_or("none");
-        let (user, password) = match (scheme, text(fields, "principal"), text(fields, "credentials")) {
-            ("basic", Some(user), Some(password)) => (user, password),
-            ("basic", ..) => return Err(unauthorized("a name and a password are missing")),
-            ("none", ..) => return Err(unauthorized("this server lets nobody in without a name and a password")),
-            (other, ..) => {
-                return Err(unauthorized(&format!("there is no authentication scheme '{other}', only basic")));
-            }
-        };
-        match credentials.check(user, password, peer.ip(), server.now_ns()) {
-            Verdict::Welcome => name = user,
-            Verdict::Wrong => return Err(unauthorized("the name or the password is wrong")),
-            Verdict::TooMany => {
-                let code = "Neo.ClientError.Security.AuthenticationRateLimit";
-                let message = "the password was wrong too often: wait some seconds before the next attempt";
-                return Err(failure::plain(
-                    code,
-                    "42NFC",
-                    "syntax error or access rule violation - authentication error",
-                    message,
-                ));
-            }
-        }
-    }
+    let claim = Claim {
+        scheme: text(fields, "scheme").unwrap_or("none"),
+        user: text(fields, "principal"),
+        password: text(fields, "credentials"),
+    };
+    let name = check(connection, claim)?;
     connection.let_in(name);
     Ok(())
+}
+
+/// The name of the user who claims that, if the claim is right; an empty one where nobody has to log in.
+pub(crate) fn check<'c>(connection: &Connection, claim: Claim<'c>) -> Result<&'c str, Failure> {
+    let server = &connection.link.server;
+    // The socket of a store lets in only whom its rights do.
+    let (Some(credentials), Some(peer)) = (&server.credentials, connection.link.wire.peer()) else { return Ok("") };
+    let (user, password) = match (claim.scheme, claim.user, claim.password) {
+        ("basic", Some(user), Some(password)) => (user, password),
+        ("basic", ..) => return Err(unauthorized("a name and a password are missing")),
+        ("none", ..) => return Err(unauthorized("this server lets nobody in without a name and a password")),
+        (other, ..) => {
+            return Err(unauthorized(&format!("there is no authentication scheme '{other}', only basic")));
+        }
+    };
+    let verdict = credentials.check(user, password, peer.ip(), server.now_ns());
+    server.counts.login(verdict == Verdict::Welcome);
+    match verdict {
+        Verdict::Welcome => Ok(user),
+        Verdict::Wrong => Err(unauthorized("the name or the password is wrong")),
+        Verdict::TooMany => Err(failure::plain(
+            "Neo.ClientError.Security.AuthenticationRateLimit",
+            "42NFC",
+            "syntax error or access rule violation - authentication error",
+            "the password was wrong too often: wait some seconds before the next attempt",
+        )),
+    }
 }
 
 fn unauthorized(message: &str) -> Failure {

@@ -7,11 +7,19 @@ use std::io::{ErrorKind, Read, Result, Write};
 use rustls::ServerConnection;
 
 use crate::socket::Socket;
+use crate::websocket;
+
+/// Bytes of a message that one frame of a WebSocket takes.
+const FRAME_BYTES: usize = 32 << 10;
+/// Bytes of answers to frames that wait because the client does not read; further ones are left out.
+const INSERTED_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes on their way to a client.
 pub(crate) struct Outlet {
     tls: Option<Box<ServerConnection>>,
-    /// Bytes that were taken and are to be sent before others; under TLS its session has them.
+    /// True if messages go in frames of a WebSocket.
+    is_framed: bool,
+    /// Bytes that were taken and are to be sent before others; under TLS its session may have them.
     rest: Vec<u8>,
     /// True if what was sent ends with a message.
     is_whole: bool,
@@ -31,12 +39,25 @@ pub(crate) struct Sent {
 impl Outlet {
     /// An outlet through which nothing was sent.
     pub(crate) fn new() -> Outlet {
-        Outlet { tls: None, rest: Vec::new(), is_whole: true, moved_ns: 0 }
+        Outlet { tls: None, is_framed: false, rest: Vec::new(), is_whole: true, moved_ns: 0 }
     }
 
     /// Sends within that TLS session from now on.
     pub(crate) fn protect(&mut self, tls: ServerConnection) {
         self.tls = Some(Box::new(tls));
+    }
+
+    /// Sends messages in frames of a WebSocket from now on.
+    pub(crate) fn frame(&mut self) {
+        self.is_framed = true;
+    }
+
+    /// Sends bytes before those that are given from now on, and as they are.
+    pub(crate) fn insert(&mut self, mut socket: &Socket, bytes: &[u8]) -> Result<()> {
+        if self.rest.len() < INSERTED_BYTES_MAX {
+            self.rest.extend_from_slice(bytes);
+        }
+        ignoring_waits(self.step(&mut socket, &[], &mut Sent::default()))
     }
 
     /// True if bytes that were taken were not sent yet.
@@ -67,10 +88,14 @@ impl Outlet {
     }
 
     fn step(&mut self, socket: &mut &Socket, bytes: &[u8], sent: &mut Sent) -> Result<()> {
-        while !self.rest.is_empty() {
-            let count = socket.write(&self.rest)?;
-            self.rest.drain(..count);
-            sent.has_moved |= count > 0;
+        self.push_rest(socket, sent)?;
+        if self.is_framed {
+            let taken = bytes.len().min(FRAME_BYTES);
+            if taken > 0 {
+                websocket::append_frame(&mut self.rest, websocket::BINARY, &bytes[..taken]);
+                sent.taken += taken;
+            }
+            return self.push_rest(socket, sent);
         }
         let Some(tls) = &mut self.tls else {
             let count = socket.write(bytes)?;
@@ -78,10 +103,30 @@ impl Outlet {
             sent.has_moved |= count > 0;
             return Ok(());
         };
-        // Records that the socket has not taken go first, so that never more than one buffer of them waits.
-        sent.has_moved |= push(tls, socket)?;
         sent.taken += tls.writer().write(bytes)?;
         sent.has_moved |= push(tls, socket)?;
+        Ok(())
+    }
+
+    /// Sends what was taken before. Records that the socket has not taken go first, so that never more than one buffer of them waits.
+    fn push_rest(&mut self, socket: &mut &Socket, sent: &mut Sent) -> Result<()> {
+        if let Some(tls) = &mut self.tls {
+            sent.has_moved |= push(tls, socket)?;
+        }
+        while !self.rest.is_empty() {
+            match &mut self.tls {
+                None => {
+                    let count = socket.write(&self.rest)?;
+                    self.rest.drain(..count);
+                    sent.has_moved |= count > 0;
+                }
+                Some(tls) => {
+                    let count = tls.writer().write(&self.rest)?;
+                    self.rest.drain(..count);
+                    sent.has_moved |= push(tls, socket)?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -97,14 +142,11 @@ impl Outlet {
         }
         // Both bytes are sent, or the second one before anything else.
         self.moved_ns = now_ns;
-        match &mut self.tls {
-            None => self.rest = vec![0, 0],
-            Some(tls) => tls.writer().write_all(&[0, 0])?,
+        match self.is_framed {
+            true => websocket::append_frame(&mut self.rest, websocket::BINARY, &[0, 0]),
+            false => self.rest = vec![0, 0],
         }
-        match self.step(&mut socket, &[], &mut Sent::default()) {
-            Err(cause) if !matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Err(cause),
-            _ => Ok(()),
-        }
+        ignoring_waits(self.step(&mut socket, &[], &mut Sent::default()))
     }
 
     /// Takes records of TLS that have arrived, and appends what they say to `plain`. False once the client has said its last.
@@ -135,6 +177,14 @@ impl Outlet {
             // A client that does not read does not read this either.
             let _ = push(tls, &mut socket);
         }
+    }
+}
+
+/// A socket that takes no more at the moment has not failed.
+fn ignoring_waits(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(cause) if !matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Err(cause),
+        _ => Ok(()),
     }
 }
 

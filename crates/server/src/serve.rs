@@ -18,12 +18,14 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::arrivals::{Arrivals, Share};
 use crate::bookmarks::Bookmarks;
 use crate::connection::Connection;
+use crate::counts::Counts;
 use crate::credentials::Credentials;
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::settings::{Admission, Settings};
 use crate::socket::Listener;
 use crate::tls::{Identity, Watch};
+use crate::transactions::{Open, Transactions};
 use crate::wire::{HANG_UP, Wire, timespec};
 
 /// The longest time for which the front does not look at the order to end.
@@ -39,6 +41,9 @@ pub(crate) struct Server {
     arrivals: Arc<Arrivals>,
     pub(crate) bookmarks: Bookmarks,
     pub(crate) pool: Pool,
+    /// Transactions of clients of HTTP, between their requests.
+    pub(crate) transactions: Transactions,
+    pub(crate) counts: Counts,
     /// Connections that threads have given back.
     parked: Mutex<Vec<Connection>>,
     /// Sockets of the connections that threads have.
@@ -110,6 +115,8 @@ impl Server {
             arrivals,
             bookmarks,
             pool: Pool::default(),
+            transactions: Transactions::default(),
+            counts: Counts::default(),
             parked: Mutex::default(),
             at_work: Mutex::default(),
             waker,
@@ -202,7 +209,9 @@ impl Front {
         self.fetch();
         let is_busy = self.listen_to_statements();
         let now = self.server.now_ns();
-        let due = self.waiting.iter().filter_map(|connection| connection.deadline_ns()).min();
+        let idle_ns = self.server.settings.idle_http_transaction.as_nanos() as u64;
+        let due = self.waiting.iter().filter_map(|connection| connection.deadline_ns());
+        let due = due.chain(self.server.transactions.next_end_ns(idle_ns)).min();
         let due = due.map_or(limit, |due| Duration::from_nanos(due.saturating_sub(now)).min(limit));
         let found = self.poll(if is_busy { due.min(EAR_TIME) } else { due });
         let now = self.server.now_ns();
@@ -223,11 +232,15 @@ impl Front {
             self.accept(place);
         }
         self.dispatch(&found.waiting);
+        roll_back(self.server.transactions.overdue(now, idle_ns));
         let late = self.server.now_ns().saturating_sub(THREAD_TIME.as_nanos() as u64);
         while let Some(mut connection) = self.server.pool.overdue(late) {
             self.server.left(connection.wire());
             connection.refuse_for_threads();
-            self.waiting.push(connection);
+            // One that was given up is closed.
+            if !connection.wire().is_gone() {
+                self.waiting.push(connection);
+            }
         }
     }
 
@@ -290,6 +303,7 @@ impl Front {
                 // Without file descriptors, say, the next turn tries again.
                 Err(_) => return,
             };
+            self.server.counts.connection();
             let is_full = self.server.connections.load(Ordering::Relaxed) >= self.server.settings.connections_max;
             if self.server.strangers.load(Ordering::Relaxed) >= STRANGERS_MAX {
                 if is_full {
@@ -350,6 +364,7 @@ impl Front {
             self.turn(EAR_TIME);
         }
         self.waiting.clear();
+        drop(self.server.transactions.clear());
         // Statements observe the interrupt within milliseconds, and their clients are told; one that does not is left behind when
         // the process ends.
         let end = self.server.now_ns() + CUT_TIME.as_nanos() as u64;
@@ -360,5 +375,13 @@ impl Front {
         }
         self.fetch();
         self.waiting.drain(..).for_each(Connection::close);
+    }
+}
+
+/// Rolls transactions back whose time is over, which may take longer than the front has time for.
+fn roll_back(over: Vec<Open>) {
+    if !over.is_empty() {
+        // Without a thread they are rolled back here.
+        let _ = std::thread::Builder::new().name("rollback".into()).spawn(move || drop(over));
     }
 }

@@ -48,6 +48,10 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// The longest time that a transaction may be open without a request.
     pub idle_transaction: Duration,
+    /// The longest time that a transaction over HTTP may be open without a request: its client may be gone without a sign.
+    pub idle_http_transaction: Duration,
+    /// Sites, such as `https://example.com`, whose pages may reach the server, besides those of this machine.
+    pub origins: Vec<String>,
     /// The longest time that a statement waits for its client to take rows before it goes on without.
     pub patience: Duration,
     /// The longest time that statements at work have when the server ends.
@@ -71,6 +75,8 @@ impl Default for Settings {
             message_bytes_max: 16 << 20,
             timeout: None,
             idle_transaction: Duration::from_secs(600),
+            idle_http_transaction: Duration::from_secs(60),
+            origins: Vec::new(),
             patience: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             keep_alive: Duration::from_secs(30),

@@ -1,7 +1,8 @@
 //! Summary at the end of a statement: its kind, what it changed, its plan, what is probably not meant.
 
-use bolt::answer::{self, diagnostic_record, place};
-use bolt::{Encoder, Version, own};
+use bolt::answer::{self, Position, diagnostic_record, place};
+use bolt::packstream::encode;
+use bolt::{Encoder, Value, Version, own};
 use database::result::Hint;
 use database::{Counters, Outlook, PlanLine, StatementSummary};
 
@@ -27,9 +28,10 @@ pub(crate) struct Ending<'e> {
 /// The message, in chunks.
 pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
     let summary = ending.summary;
-    let stats = stats(&summary.counters);
-    let plan = summary.report.as_ref().map(|report| report.lines.as_slice()).filter(|lines| !lines.is_empty());
-    let hints: &[Hint] = if ending.wants_hints { &summary.hints } else { &[] };
+    let mut stats = stats(&summary.counters);
+    stats.retain(|(_, count)| *count > 0);
+    let plan = plan(ending, Words::BOLT);
+    let hints = hints(ending);
     let has_statuses = ending.version.has_statuses();
     let fields = 3
         + usize::from(!stats.is_empty())
@@ -47,19 +49,16 @@ pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
         if !stats.is_empty() {
             write_stats(out, &stats, &summary.counters);
         }
-        if let Some(lines) = plan {
-            let is_profile = lines[0].actual.is_some();
-            out.string(if is_profile { "profile" } else { "plan" });
-            let mut rest = lines;
-            let waterfall = summary.report.as_ref().and_then(|report| report.waterfall.as_ref());
-            operator(out, &mut rest, waterfall.map(|waterfall| waterfall.finding.as_str()));
+        if let Some((is_profile, plan)) = &plan {
+            out.string(if *is_profile { "profile" } else { "plan" });
+            encode(out, plan);
         }
         if has_statuses {
             statuses(out, ending, hints);
         } else if !hints.is_empty() {
             out.string("notifications");
             out.list(hints.len());
-            hints.iter().for_each(|hint| notification(out, hint, ending.text));
+            notifications(ending).iter().for_each(|notification| encode(out, notification));
         }
         if let Some(bookmark) = &ending.bookmark {
             out.entry("bookmark", bookmark);
@@ -101,8 +100,13 @@ fn own_summary(out: &mut Encoder<'_>, summary: &StatementSummary) {
     }
 }
 
+/// Hints at what is probably not meant, if they are wanted.
+fn hints<'e>(ending: &Ending<'e>) -> &'e [Hint] {
+    if ending.wants_hints { &ending.summary.hints } else { &[] }
+}
+
 /// Reads, writes, both, or changes of rules.
-fn kind(ending: &Ending<'_>) -> &'static str {
+pub(crate) fn kind(ending: &Ending<'_>) -> &'static str {
     match ending.outlook {
         Some(outlook) if outlook.is_schema => "s",
         Some(outlook) if outlook.plan_writes && ending.columns > 0 => "rw",
@@ -112,8 +116,8 @@ fn kind(ending: &Ending<'_>) -> &'static str {
 }
 
 /// Counts of changes, by Neo4j's names. Sort keys have none.
-fn stats(counters: &Counters) -> Vec<(&'static str, u64)> {
-    let all = [
+pub(crate) fn stats(counters: &Counters) -> Vec<(&'static str, u64)> {
+    vec![
         ("nodes-created", counters.nodes_created),
         ("nodes-deleted", counters.nodes_deleted),
         ("relationships-created", counters.edges_created),
@@ -125,8 +129,7 @@ fn stats(counters: &Counters) -> Vec<(&'static str, u64)> {
         ("constraints-removed", counters.constraints_removed),
         ("indexes-added", counters.indexes_added),
         ("indexes-removed", counters.indexes_removed),
-    ];
-    all.into_iter().filter(|(_, count)| *count > 0).collect()
+    ]
 }
 
 fn write_stats(out: &mut Encoder<'_>, stats: &[(&str, u64)], counters: &Counters) {
@@ -140,53 +143,75 @@ fn write_stats(out: &mut Encoder<'_>, stats: &[(&str, u64)], counters: &Counters
     out.bool(counters.contains_updates());
 }
 
-/// The first of the lines as a map, with those below it, which are taken from `rest`. The finding stands at the root.
-fn operator(out: &mut Encoder<'_>, rest: &mut &[PlanLine], finding: Option<&str>) {
-    let Some((first, below)) = rest.split_first() else { return out.map(0) };
+/// Names of the parts of a plan that protocols call differently.
+#[derive(Clone, Copy)]
+pub(crate) struct Words {
+    arguments: &'static str,
+    rows: &'static str,
+}
+
+impl Words {
+    /// Those of Bolt.
+    pub(crate) const BOLT: Words = Words { arguments: "args", rows: "rows" };
+    /// Those of the Query API.
+    pub(crate) const HTTP: Words = Words { arguments: "arguments", rows: "records" };
+}
+
+/// The plan of a statement that tells it, and true if it was run. The finding stands at the root.
+pub(crate) fn plan(ending: &Ending<'_>, words: Words) -> Option<(bool, Value)> {
+    let report = ending.summary.report.as_ref()?;
+    let is_profile = report.lines.first()?.actual.is_some();
+    let finding = report.waterfall.as_ref().map(|waterfall| waterfall.finding.as_str());
+    let mut rest = report.lines.as_slice();
+    Some((is_profile, operator(&mut rest, finding, words)))
+}
+
+fn entry(key: &str, value: Value) -> (String, Value) {
+    (key.to_owned(), value)
+}
+
+fn texts<const N: usize>(entries: [(&str, &str); N]) -> Vec<(String, Value)> {
+    entries.into_iter().map(|(key, value)| entry(key, Value::String(value.to_owned()))).collect()
+}
+
+fn numbers<const N: usize>(entries: [(&str, u64); N]) -> impl Iterator<Item = (String, Value)> {
+    entries.map(|(key, number)| entry(key, Value::Int(number as i64))).into_iter()
+}
+
+/// The first of the lines as a map, with those below it, which are taken from `rest`.
+fn operator(rest: &mut &[PlanLine], finding: Option<&str>, words: Words) -> Value {
+    let Some((first, below)) = rest.split_first() else { return Value::Map(Vec::new()) };
     let end = below.iter().position(|line| line.depth <= first.depth).unwrap_or(below.len());
-    let (mut children, behind) = below.split_at(end);
+    let (mut lines, behind) = below.split_at(end);
     *rest = behind;
     let actual = first.actual.as_ref();
-    out.map(4 + if actual.is_some() { 5 } else { 0 });
-    out.entry("operatorType", first.operator);
-    out.string("identifiers");
-    out.list(0);
-    out.string("args");
-    out.map(2 + 3 * usize::from(actual.is_some()) + usize::from(finding.is_some()));
-    out.entry("Details", &first.details);
-    out.string("EstimatedRows");
-    out.float(first.estimated_rows);
-    if let Some(actual) = actual {
-        let numbers =
-            [("Memory", actual.memory_peak), ("WallTime", actual.wall_ns), ("WaitTime", actual.wall_waits.total())];
-        for (name, number) in numbers {
-            out.string(name);
-            out.int(number as i64);
-        }
-    }
-    if let Some(finding) = finding {
-        out.entry("Finding", finding);
-    }
-    if let Some(actual) = actual {
+    let mut arguments = texts([("Details", &first.details)]);
+    arguments.push(entry("EstimatedRows", Value::Float(first.estimated_rows)));
+    arguments.extend(actual.into_iter().flat_map(|actual| {
+        let waits = actual.wall_waits.total();
+        numbers([("Memory", actual.memory_peak), ("WallTime", actual.wall_ns), ("WaitTime", waits)])
+    }));
+    arguments.extend(finding.map(|finding| entry("Finding", Value::String(finding.to_owned()))));
+    let mut entries = texts([("operatorType", first.operator)]);
+    entries.push(entry("identifiers", Value::List(Vec::new())));
+    entries.push(entry(words.arguments, Value::Map(arguments)));
+    entries.extend(actual.into_iter().flat_map(|actual| {
         // A use of a block is the nearest to what Neo4j counts as a hit of the database.
         let storage = &actual.storage;
-        let numbers = [
-            ("rows", actual.rows),
+        numbers([
+            (words.rows, actual.rows),
             ("dbHits", storage.block_uses),
             ("pageCacheHits", storage.block_uses.saturating_sub(storage.block_misses)),
             ("pageCacheMisses", storage.block_misses),
             ("time", actual.time_ns),
-        ];
-        for (name, number) in numbers {
-            out.string(name);
-            out.int(number as i64);
-        }
+        ])
+    }));
+    let mut children = Vec::new();
+    while !lines.is_empty() {
+        children.push(operator(&mut lines, None, words));
     }
-    out.string("children");
-    out.list(children.iter().filter(|line| line.depth == first.depth + 1).count());
-    while !children.is_empty() {
-        operator(out, &mut children, None);
-    }
+    entries.push(entry("children", Value::List(children)));
+    Value::Map(entries)
 }
 
 const TITLE: &str = "The query names something that the store has never seen.";
@@ -202,15 +227,23 @@ fn code(hint: &Hint) -> (&'static str, &'static str) {
     }
 }
 
-fn notification(out: &mut Encoder<'_>, hint: &Hint, text: &str) {
-    out.map(6);
-    out.entry("code", code(hint).0);
-    out.entry("title", TITLE);
-    out.entry("description", &hint.message);
-    out.entry("severity", "WARNING");
-    out.entry("category", "UNRECOGNIZED");
-    out.string("position");
-    place(out, position(text, hint.span.start as usize));
+/// The hints of a statement as notifications.
+pub(crate) fn notifications(ending: &Ending<'_>) -> Vec<Value> {
+    let notification = |hint: &Hint| {
+        let Position { offset, line, column } = position(ending.text, hint.span.start as usize);
+        let place = [("offset", offset), ("line", line), ("column", column)];
+        let mut entries = texts([
+            ("code", code(hint).0),
+            ("title", TITLE),
+            ("description", &hint.message),
+            ("severity", "WARNING"),
+            ("category", "UNRECOGNIZED"),
+        ]);
+        let place = place.map(|(key, number)| entry(key, Value::Int(number)));
+        entries.push(entry("position", Value::Map(place.to_vec())));
+        Value::Map(entries)
+    };
+    hints(ending).iter().map(notification).collect()
 }
 
 /// The status objects of GQL: that of the outcome, and one for each hint.

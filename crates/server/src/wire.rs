@@ -3,23 +3,23 @@
 //! The thread that serves a connection and the front both take bytes from the socket: the first when it waits for a request,
 //! the second while a statement runs. Whoever finds `RESET`, `GOODBYE` or the end raises the interrupt of the session.
 //!
-//! The first byte tells the transport: Bolt begins with 0x60, TLS with 0x16, HTTP and WebSocket with the letter of a method.
+//! The first byte tells the transport: TLS begins with 0x16; all else is plain.
 
-use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bolt::{Chunks, Failure, Handshake, Outcome, Version, message};
+use bolt::Version;
 use database::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::arrivals::Share;
-use crate::failure;
-use crate::limits::{MESSAGE_OVERHEAD_BYTES, READ_BYTES, STRANGER_MESSAGE_BYTES_MAX};
+use crate::http::{Refusal, plain_answer};
+use crate::inbox::{Greeting, Heard, Inbox};
+use crate::limits::READ_BYTES;
 use crate::outlet::{Outlet, Sent};
 use crate::socket::Socket;
 use crate::tls::Identity;
@@ -42,9 +42,10 @@ pub(crate) struct Wire {
     /// `None` for one of this machine that came by the socket of the store.
     peer: Option<SocketAddr>,
     inbox: Mutex<Inbox>,
+    transport: Mutex<Transport>,
     outlet: Mutex<Outlet>,
     identity: Option<Arc<Identity>>,
-    interrupt: OnceLock<Interrupt>,
+    interrupt: Mutex<Option<Interrupt>>,
     is_gone: AtomicBool,
     /// True once the server does not let it go on.
     is_cut: AtomicBool,
@@ -63,50 +64,6 @@ enum Transport {
     Tls,
 }
 
-struct Inbox {
-    transport: Transport,
-    /// As long as no version was agreed.
-    handshake: Option<Handshake>,
-    chunks: Chunks,
-    messages: VecDeque<Vec<u8>>,
-    /// Memory of the messages that are whole.
-    bytes: usize,
-    message_bytes_max: usize,
-    share: Share,
-    /// The last moment at which bytes have arrived.
-    arrived_ns: u64,
-    /// Reason for which nothing more is read.
-    refusal: Option<Failure>,
-    /// Bytes of the handshake that are to be sent, and the version, once it is agreed.
-    reply: Vec<u8>,
-    agreed: Option<(Version, bool)>,
-}
-
-impl Inbox {
-    fn has_room(&self) -> bool {
-        self.refusal.is_none() && self.bytes <= self.message_bytes_max
-    }
-
-    /// Holds room for what is there. False if there is none.
-    fn hold(&mut self) -> bool {
-        let bytes = self.bytes + self.chunks.memory();
-        self.share.set(bytes)
-    }
-}
-
-/// Memory of a message that waits.
-fn memory(message: &Vec<u8>) -> usize {
-    message.capacity() + MESSAGE_OVERHEAD_BYTES
-}
-
-/// Result of a handshake so far.
-pub(crate) struct Greeting {
-    /// Bytes to send.
-    pub(crate) reply: Vec<u8>,
-    /// The version, and true if it was chosen from a list.
-    pub(crate) agreed: Option<(Version, bool)>,
-}
-
 impl Wire {
     /// The wire of a connection that has just come. `share` is the room of what arrives; with an identity, clients may speak TLS.
     pub(crate) fn new(
@@ -117,26 +74,14 @@ impl Wire {
         identity: Option<Arc<Identity>>,
     ) -> std::io::Result<Wire> {
         stream.prepare()?;
-        let inbox = Inbox {
-            transport: Transport::Unknown,
-            handshake: Some(Handshake::new(newest)),
-            chunks: Chunks::default(),
-            messages: VecDeque::new(),
-            bytes: 0,
-            message_bytes_max: STRANGER_MESSAGE_BYTES_MAX,
-            share,
-            arrived_ns: 0,
-            refusal: None,
-            reply: Vec::new(),
-            agreed: None,
-        };
         Ok(Wire {
             stream,
             peer,
-            inbox: Mutex::new(inbox),
+            inbox: Mutex::new(Inbox::new(newest, share)),
+            transport: Mutex::new(Transport::Unknown),
             outlet: Mutex::new(Outlet::new()),
             identity,
-            interrupt: OnceLock::new(),
+            interrupt: Mutex::default(),
             is_gone: AtomicBool::new(false),
             is_cut: AtomicBool::new(false),
             resets: AtomicU64::new(0),
@@ -169,12 +114,12 @@ impl Wire {
 
     /// From now on messages may be longer.
     pub(crate) fn allow(&self, message_bytes_max: usize) {
-        self.lock().message_bytes_max = message_bytes_max;
+        self.lock().allow(message_bytes_max);
     }
 
     /// From now on `RESET` and the end of the connection raise that flag.
     pub(crate) fn stop_by(&self, interrupt: Interrupt) {
-        let _ = self.interrupt.set(interrupt);
+        *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = Some(interrupt);
     }
 
     /// True once the client has left, or the server has given it up.
@@ -216,7 +161,7 @@ impl Wire {
     }
 
     fn raise(&self) {
-        if let Some(interrupt) = self.interrupt.get() {
+        if let Some(interrupt) = &*self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) {
             interrupt.cancel();
         }
     }
@@ -245,6 +190,9 @@ impl Wire {
 
     /// Says to the client of a statement that lasts that the server is alive, once it was silent for that long.
     pub(crate) fn beat(&self, now_ns: u64, interval_ns: u64) {
+        if self.is_http() {
+            return;
+        }
         // A thread that has it sends something better.
         let Ok(mut outlet) = self.outlet.try_lock() else { return };
         if outlet.beat(&self.stream, now_ns, interval_ns).is_err() {
@@ -257,10 +205,19 @@ impl Wire {
         !self.is_gone() && self.lock().has_room()
     }
 
-    /// When the last bytes of a message have come that is not yet whole.
+    /// When a client has last gone on with a message that is not yet whole.
     pub(crate) fn half_since_ns(&self) -> Option<u64> {
-        let inbox = self.lock();
-        (inbox.chunks.pending() > 0).then_some(inbox.arrived_ns)
+        self.lock().half_since_ns()
+    }
+
+    /// True if what is sent is encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        *self.transport.lock().unwrap_or_else(PoisonError::into_inner) == Transport::Tls
+    }
+
+    /// True if the client speaks HTTP.
+    pub(crate) fn is_http(&self) -> bool {
+        self.lock().is_http()
     }
 
     /// Takes what has arrived from the socket by now, without waiting.
@@ -271,9 +228,12 @@ impl Wire {
             match (&self.stream).read(&mut buffer) {
                 Ok(0) => self.give_up(),
                 Ok(count) => {
-                    inbox.arrived_ns = now_ns;
-                    self.take_in(&mut inbox, &buffer[..count]);
+                    self.take_in(&mut inbox, &buffer[..count], now_ns);
                     if count < buffer.len() {
+                        if inbox.is_http() && inbox.half_since_ns().is_some() {
+                            // The client may keep the body back until its head was acknowledged.
+                            self.stream.acknowledge();
+                        }
                         return;
                     }
                 }
@@ -294,20 +254,21 @@ impl Wire {
     }
 
     /// Takes bytes as the socket gives them.
-    fn take_in(&self, inbox: &mut Inbox, bytes: &[u8]) {
-        if inbox.transport == Transport::Unknown {
-            inbox.transport = match self.choose(bytes[0]) {
+    fn take_in(&self, inbox: &mut Inbox, bytes: &[u8], now_ns: u64) {
+        let mut transport = self.transport.lock().unwrap_or_else(PoisonError::into_inner);
+        if *transport == Transport::Unknown {
+            *transport = match self.choose(bytes[0]) {
                 Some(transport) => transport,
                 None => return self.give_up(),
             };
         }
-        if inbox.transport == Transport::Plain {
-            return self.feed(inbox, bytes);
+        if *transport == Transport::Plain {
+            return self.heed(inbox.feed(bytes, now_ns));
         }
         let mut plain = Vec::new();
         let opened = self.outlet().open(&self.stream, bytes, &mut plain);
         if !plain.is_empty() {
-            self.feed(inbox, &plain);
+            self.heed(inbox.feed(&plain, now_ns));
         }
         if !opened.is_ok_and(|is_open| is_open) {
             self.give_up();
@@ -316,8 +277,9 @@ impl Wire {
 
     /// The transport of a client that begins with that byte; `None` if it is turned away.
     fn choose(&self, first: u8) -> Option<Transport> {
+        let is_bolt = first == bolt::handshake::PREAMBLE[0];
         if self.peer.is_none() {
-            return (first == bolt::handshake::PREAMBLE[0]).then_some(Transport::Plain);
+            return is_bolt.then_some(Transport::Plain);
         }
         match (&self.identity, first == TLS_FIRST) {
             (Some(identity), true) => {
@@ -328,92 +290,77 @@ impl Wire {
                 self.send(&TLS_REFUSAL, 0);
                 None
             }
-            // Its name and password were about to follow; they are not to cross the network in plain text.
-            (Some(identity), false) if identity.is_required() && first == bolt::handshake::PREAMBLE[0] => None,
+            // Names and passwords are not to cross the network in plain text.
+            (Some(identity), false) if identity.is_required() => {
+                if first.is_ascii_uppercase() {
+                    self.send(&plain_answer("this server wants its clients to encrypt: connect by https://"), 0);
+                }
+                None
+            }
             (_, false) => Some(Transport::Plain),
         }
     }
 
-    fn feed(&self, inbox: &mut Inbox, mut input: &[u8]) {
-        let first = input.first().copied();
-        if let Some(handshake) = &mut inbox.handshake {
-            match handshake.feed(&mut input) {
-                Outcome::More => {}
-                Outcome::Send(bytes) => {
-                    inbox.reply.extend(bytes);
-                    return self.feed(inbox, input);
-                }
-                Outcome::Agreed(version, bytes) => {
-                    inbox.reply.extend(bytes);
-                    inbox.agreed = Some((version, handshake.is_by_manifest()));
-                    inbox.handshake = None;
-                }
-                Outcome::Refused(bytes) => {
-                    // The connection closes behind them; what does not fit into the socket is of no use any more.
-                    self.send(&bytes, 0);
-                    self.give_up();
-                }
-                Outcome::Foreign => {
-                    if first.is_some_and(|byte| byte.is_ascii_uppercase()) {
-                        self.send(web_answer().as_bytes(), 0);
-                    }
-                    self.give_up();
-                }
-            }
-        }
-        while inbox.handshake.is_none() && inbox.refusal.is_none() {
-            match inbox.chunks.feed(&mut input, inbox.message_bytes_max) {
-                Ok(Some(message)) => self.arrive(inbox, message),
-                Ok(None) => break,
-                Err(refusal) => inbox.refusal = Some(failure::of_protocol(refusal.to_string())),
-            }
-        }
-        if inbox.refusal.is_none() && !inbox.hold() {
-            inbox.refusal = Some(failure::no_room());
-        }
-    }
-
-    fn arrive(&self, inbox: &mut Inbox, message: Vec<u8>) {
-        if message::is_reset(&message) {
-            self.resets.fetch_add(1, Ordering::AcqRel);
-            self.raise();
-        } else if message::is_urgent(&message) {
+    /// Does what bytes that have arrived ask for at once.
+    fn heed(&self, heard: Heard) {
+        self.resets.fetch_add(heard.resets, Ordering::AcqRel);
+        if heard.is_urgent || heard.resets > 0 {
             self.raise();
         }
-        inbox.bytes += memory(&message);
-        inbox.messages.push_back(message);
+        if !heard.answer.is_empty() && self.outlet().insert(&self.stream, &heard.answer).is_err() || heard.is_over {
+            self.give_up();
+        }
     }
 
     /// Result of the handshake since this was last asked.
     pub(crate) fn greeting(&self) -> Greeting {
-        let mut inbox = self.lock();
-        Greeting { reply: std::mem::take(&mut inbox.reply), agreed: inbox.agreed.take() }
+        self.lock().greeting()
     }
 
     /// The next message.
     pub(crate) fn next(&self) -> Option<Vec<u8>> {
-        let mut inbox = self.lock();
-        let message = inbox.messages.pop_front()?;
-        inbox.bytes -= memory(&message);
-        // It has become less, for which there is always room.
-        inbox.hold();
-        Some(message)
+        self.lock().next()
+    }
+
+    /// The head of the request of HTTP that comes next and is not let in by itself.
+    pub(crate) fn question(&self) -> Option<Vec<u8>> {
+        let inbox = self.lock();
+        inbox.question().filter(|_| inbox.peek().is_none()).map(<[u8]>::to_vec)
+    }
+
+    /// Lets the request in that was asked about.
+    pub(crate) fn admit(&self) {
+        let heard = self.lock().admit();
+        self.heed(heard);
+    }
+
+    /// Speaks Bolt within the frames of a WebSocket from now on, behind that answer.
+    pub(crate) fn upgrade(&self, answer: &[u8], now_ns: u64) {
+        let mut outlet = self.outlet();
+        let sent = outlet.insert(&self.stream, answer);
+        outlet.frame();
+        drop(outlet);
+        if sent.is_err() {
+            return self.give_up();
+        }
+        let heard = self.lock().upgrade(now_ns);
+        self.heed(heard);
     }
 
     /// Looks at the next message: true if it is there and fits.
     pub(crate) fn next_is(&self, fits: impl FnOnce(&[u8]) -> bool) -> bool {
-        self.lock().messages.front().is_some_and(|message| fits(message))
+        self.lock().peek().is_some_and(fits)
     }
 
-    /// True if a message waits.
+    /// True if a message waits, or a head that is to be looked at.
     pub(crate) fn has_message(&self) -> bool {
-        self.next_is(|_| true)
+        let inbox = self.lock();
+        inbox.peek().is_some() || inbox.question().is_some()
     }
 
     /// Reason for which nothing more is read, after all messages before it were taken.
-    pub(crate) fn refusal(&self) -> Option<Failure> {
-        let inbox = self.lock();
-        inbox.refusal.clone().filter(|_| inbox.messages.is_empty())
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.lock().refusal()
     }
 
     /// Sends what the socket takes of these bytes, which end with a message, without waiting.
@@ -456,14 +403,6 @@ impl Wire {
         }
         self.is_gone.store(true, Ordering::Release);
     }
-}
-
-/// The answer to a client that speaks HTTP, or wants a WebSocket.
-fn web_answer() -> String {
-    let text = "this is the Bolt port of a Knotwork server, which has no HTTP and no WebSocket: connect with a driver for Neo4j, \
-                as bolt://HOST:PORT\n";
-    let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close";
-    format!("{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len())
 }
 
 /// A time as the system takes it.

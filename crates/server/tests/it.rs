@@ -4,7 +4,11 @@
 mod it {
     mod bounds;
     pub(crate) mod client;
-    mod encryption;
+    pub(crate) mod encryption;
+    mod http;
+    mod http_clients;
+    mod http_transactions;
     mod life;
     pub(crate) mod running;
+    pub(crate) mod web;
 }

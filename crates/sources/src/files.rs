@@ -10,6 +10,10 @@ use std::sync::Mutex;
 
 use model::{Column, Interrupt, Result, error};
 
+#[cfg(feature = "parquet")]
+mod arrow_rows;
+#[cfg(feature = "parquet")]
+pub mod arrow_stream;
 pub mod csv;
 pub mod csv_writer;
 pub mod dimacs;

@@ -34,6 +34,7 @@ const FENCED: &[(&str, &str)] = &[
     ("arrow-array", "python"),
     ("arrow-cast", "sources"),
     ("arrow-cast", "python"),
+    ("arrow-ipc", "sources"),
     ("parquet", "sources"),
     ("postgres-protocol", "sources"),
     ("rustls", "sources"),

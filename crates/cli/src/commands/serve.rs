@@ -1,4 +1,4 @@
-//! `knot serve`: a store for the drivers of Neo4j, until Ctrl-C or SIGTERM.
+//! `knot serve`: a store for the drivers of Neo4j and clients of HTTP, until Ctrl-C or SIGTERM.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::arguments::{Encryption, ServeArguments};
 use crate::failure::{Failure, Outcome};
 use crate::signals;
 
-/// The port of Bolt.
+/// The port of Bolt, and of HTTP beside it.
 const PORT: u16 = 7687;
 
 pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
@@ -39,6 +39,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
         message_bytes_max: super::import::bytes(&arguments.message_limit)?,
         timeout: arguments.opening.timeout,
         idle_transaction: arguments.idle_transaction,
+        idle_http_transaction: arguments.idle_http_transaction,
+        origins: arguments.allow_origin.clone(),
         patience: arguments.patience,
         drain: arguments.drain,
         keep_alive: arguments.keep_alive,
@@ -97,13 +99,13 @@ fn certificate(arguments: &ServeArguments, listen: &[SocketAddr]) -> Outcome<Opt
     Ok(files.map(|(certificate, key)| Tls { certificate, key, is_required }))
 }
 
-/// Schemes of the URLs by which drivers reach the server.
+/// Schemes of the URLs by which clients reach the server.
 fn schemes(tls: Option<&Tls>, is_self_signed: bool) -> Vec<&'static str> {
     let encrypted = if is_self_signed { "bolt+ssc" } else { "bolt+s" };
     match tls {
-        None => vec!["bolt"],
-        Some(tls) if tls.is_required => vec![encrypted],
-        Some(_) => vec!["bolt", encrypted],
+        None => vec!["bolt", "http"],
+        Some(tls) if tls.is_required => vec![encrypted, "https"],
+        Some(_) => vec!["bolt", encrypted, "http", "https"],
     }
 }
 

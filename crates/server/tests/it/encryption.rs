@@ -1,4 +1,4 @@
-//! TLS, plain Bolt and the web on one port.
+//! TLS and plain Bolt on one port.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use super::client::{Client, ENDLESS, IGNORED, RESET, SUCCESS, map, message, pull
 use super::running::{Running, folder};
 
 /// A server with a certificate of its own, and the certificate.
-fn start(settings: Settings, is_required: bool) -> (Running, CertificateDer<'static>) {
+pub(crate) fn start(settings: Settings, is_required: bool) -> (Running, CertificateDer<'static>) {
     let folder = folder();
     let (certificate, key) = tls::self_signed(&folder.join("a.knot"), &[]).unwrap();
     let trusted = CertificateDer::from_pem_file(&certificate).unwrap();
@@ -23,7 +23,7 @@ fn start(settings: Settings, is_required: bool) -> (Running, CertificateDer<'sta
 }
 
 /// A client's end of TLS that trusts that certificate alone.
-fn secure(
+pub(crate) fn secure(
     socket: TcpStream,
     trusted: &CertificateDer<'static>,
     versions: &[&'static SupportedProtocolVersion],
@@ -96,22 +96,6 @@ fn who_does_not_encrypt_is_turned_away_unless_that_is_optional() {
     let mut plain = Client::connect(running.address);
     let mut encrypted = Client::log_in(secure(socket(running.address), &trusted, rustls::ALL_VERSIONS), "5.8");
     assert_eq!((plain.rows("RETURN 1 AS x"), encrypted.rows("RETURN 1 AS x")), (1, 1));
-}
-
-#[test]
-fn the_web_is_answered_in_its_language() {
-    let (running, trusted) = start(Settings::default(), true);
-    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    let mut answer = String::new();
-    let mut plain = socket(running.address);
-    plain.write_all(request).unwrap();
-    plain.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && answer.contains("bolt://"), "{answer}");
-    let mut answer = String::new();
-    let mut encrypted = secure(socket(running.address), &trusted, rustls::ALL_VERSIONS);
-    encrypted.write_all(request).unwrap();
-    encrypted.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && answer.contains("bolt://"), "{answer}");
 }
 
 #[test]

@@ -1,0 +1,388 @@
+//! The rows of the statement that runs, on their way to the client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bolt::message::{Mode, Scope};
+use bolt::{Failure, Limits, Request, Step, answer, own};
+use database::rendering::ArrowStream;
+use database::{
+    Action, Entities, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary, Value,
+};
+use model::PropertyType;
+
+use super::is_system;
+use crate::connection::Link;
+use crate::http::{Json, result};
+use crate::limits::{SEND_BYTES, UNSENT_BYTES_MAX, WAIT_TIME};
+use crate::rows::{Buffer, Stream, Wanted};
+use crate::settings::DATABASE;
+use crate::summary::{self, Ending};
+use crate::{convert, failure};
+
+impl Link {
+    /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else.
+    fn answer_about_streams(&mut self) -> bool {
+        self.receive();
+        loop {
+            self.pump();
+            if self.answering.is_some() || self.wire.is_interrupted() || self.out.len() >= UNSENT_BYTES_MAX {
+                return true;
+            }
+            if !self.wire.next_is(is_about_streams) {
+                return !self.wire.has_message();
+            }
+            let Some(message) = self.wire.next() else { return true };
+            let Ok(request) = Request::read(&message, self.form.version, PORTION_LIMITS) else {
+                self.wire.give_up();
+                return true;
+            };
+            match (self.machine.take(&request), &request) {
+                (Step::Act, Request::Pull(portion)) => self.ask(*portion, false),
+                (Step::Act, Request::Discard(portion)) => self.ask(*portion, true),
+                _ => self.wire.give_up(),
+            }
+        }
+    }
+}
+
+/// Bounds of a request about a stream: a map of two integers, and what a driver may add.
+const PORTION_LIMITS: Limits = Limits { depth: 8, memory: 64 << 10 };
+
+fn is_about_streams(message: &[u8]) -> bool {
+    matches!(message, [_, 0x2F | 0x3F, ..])
+}
+
+/// Takes the rows of the statement that runs.
+pub(super) struct Sink<'c> {
+    pub(super) link: &'c mut Link,
+    scope: &'c Scope,
+    interrupt: Interrupt,
+    patience: Duration,
+    is_in_transaction: bool,
+    /// The stream, once the columns are known.
+    stream: Option<i64>,
+    outlook: Option<Outlook>,
+    /// Reason for which the statement was not run.
+    pub(super) refusal: Option<Failure>,
+    has_rows: bool,
+    /// Rows that are put together as Arrow.
+    arrow: Option<ArrowStream>,
+    /// True once rows go to the buffer without end.
+    is_draining: bool,
+    scratch: Vec<u8>,
+    columns: usize,
+    /// The types of the columns, as far as they are known.
+    types: Arc<[Option<PropertyType>]>,
+    started_ns: u64,
+}
+
+impl<'c> Sink<'c> {
+    /// A sink of the next statement of a session, which begins at that moment.
+    pub(super) fn new(
+        link: &'c mut Link,
+        session: &Session,
+        scope: &'c Scope,
+        is_in_transaction: bool,
+        started_ns: u64,
+    ) -> Sink<'c> {
+        Sink {
+            interrupt: session.interrupt(),
+            patience: link.server.settings.patience,
+            link,
+            scope,
+            is_in_transaction,
+            stream: None,
+            outlook: None,
+            refusal: None,
+            has_rows: false,
+            arrow: None,
+            is_draining: false,
+            scratch: Vec::new(),
+            columns: 0,
+            types: Arc::default(),
+            started_ns,
+        }
+    }
+
+    fn open(&mut self, names: &[Arc<str>]) -> i64 {
+        let number = self.link.machine.open();
+        let buffer = Buffer::new(&self.link.server.database);
+        // Over HTTP all rows are wanted from the start.
+        let wanted = self.link.reply.is_some().then_some(Wanted { rows: None, is_discarded: false });
+        self.link.streams.insert(number, Stream { buffer, wanted, end: None });
+        self.stream = Some(number);
+        self.columns = names.len();
+        match &mut self.link.reply {
+            Some(reply) => {
+                self.link.answering = Some(number);
+                if reply.media.is_arrow {
+                    self.arrow = Some(ArrowStream::new(names.iter().map(|name| name.to_string()).collect()));
+                } else {
+                    result::begin(reply.body(), names);
+                }
+            }
+            None => self.tell_columns(number, names),
+        }
+        number
+    }
+
+    /// Answers `RUN`.
+    fn tell_columns(&mut self, number: i64, names: &[Arc<str>]) {
+        let names_database =
+            self.link.form.version.tells_database() && !self.is_in_transaction && self.scope.database.is_none();
+        let first_ms = self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000;
+        let is_in_transaction = self.is_in_transaction;
+        let is_committed = self.is_committed();
+        let types = self.types.clone();
+        answer::success(&mut self.link.out, |out| {
+            let entries = 2 + usize::from(is_in_transaction) + usize::from(names_database);
+            out.map(entries + 2 * usize::from(is_committed.is_some()));
+            if let Some(is_committed) = is_committed {
+                out.string(own::IS_COMMITTED);
+                out.bool(is_committed);
+                out.string(own::TYPES);
+                out.list(types.len());
+                types.iter().for_each(|held| match held {
+                    Some(held) => out.string(&held.to_string()),
+                    None => out.null(),
+                });
+            }
+            out.string("fields");
+            out.list(names.len());
+            names.iter().for_each(|name| out.string(name));
+            out.string("t_first");
+            out.int(first_ms as i64);
+            if is_in_transaction {
+                out.string("qid");
+                out.int(number);
+            }
+            if names_database {
+                out.entry("db", DATABASE);
+            }
+        });
+    }
+
+    /// For our own client, whether the statement has committed what it writes: the rows of one that writes come after that.
+    fn is_committed(&self) -> Option<bool> {
+        let writes = self.outlook.is_some_and(|outlook| outlook.plan_writes && outlook.action != Action::Control);
+        self.link.own.map(|_| writes && !self.is_in_transaction)
+    }
+
+    /// The statement has come to its end.
+    pub(super) fn finish(mut self, summary: &StatementSummary, text: &str) {
+        let number = match self.stream {
+            Some(number) => number,
+            None => self.open(&[]),
+        };
+        let ending = Ending {
+            version: self.link.form.version,
+            is_own: self.link.own.is_some(),
+            text,
+            summary,
+            outlook: self.outlook,
+            columns: self.columns,
+            has_rows: self.has_rows,
+            bookmark: (!self.is_in_transaction).then(|| self.link.bookmark()),
+            wants_hints: self.scope.severity.as_deref() != Some("OFF"),
+            last_ms: self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000,
+        };
+        let end = match (self.link.reply.is_some(), self.arrow.take()) {
+            (true, Some(arrow)) => match arrow.finish() {
+                Ok(end) => Some(end),
+                Err(error) => return self.link.fail(failure::of_error(&error, text)),
+            },
+            (true, None) => self.document_end(&ending),
+            (false, _) => Some(summary::message(&ending)),
+        };
+        if let Some(stream) = self.link.streams.get_mut(&number) {
+            stream.end = end;
+        }
+        self.link.pump();
+    }
+
+    /// The end of the document that a statement is answered with over HTTP; `None` if something else is to be done before.
+    fn document_end(&mut self, ending: &Ending<'_>) -> Option<Vec<u8>> {
+        let now_us = self.link.server.database.clock().unix_us();
+        let reply = self.link.reply.as_mut()?;
+        let mut end = Vec::new();
+        result::tell(&mut end, ending, &reply.shape);
+        if reply.shape.is_held {
+            reply.held = Some(end);
+            return None;
+        }
+        end.push(b',');
+        match (&reply.shape.transaction, &ending.bookmark) {
+            (Some(told), _) => result::transaction(&mut end, told, now_us),
+            (None, bookmark) => result::bookmark(&mut end, bookmark.as_deref().unwrap_or_default()),
+        }
+        end.push(b'}');
+        Some(end)
+    }
+
+    /// Writes a row to the scratch; nothing if it is kept to be written with others.
+    fn write(&mut self, batch: &ResultBatch, row: usize) -> model::Result<()> {
+        self.scratch.clear();
+        match (&self.link.reply, &mut self.arrow) {
+            (Some(_), Some(arrow)) => {
+                let row = batch.columns.iter().map(|column| scalar(column.value(row), &batch.entities));
+                self.scratch.extend(arrow.push(row)?.unwrap_or_default());
+            }
+            (Some(reply), None) => {
+                if self.has_rows {
+                    self.scratch.push(b',');
+                }
+                reply.media.json.row(&mut self.scratch, batch, row);
+            }
+            (None, _) => {
+                let form = self.link.form;
+                answer::record(&mut self.scratch, batch.columns.len(), |out| {
+                    batch.columns.iter().for_each(|column| convert::cell(out, column, row, &batch.entities, form));
+                });
+            }
+        }
+        self.has_rows = true;
+        Ok(())
+    }
+
+    /// Lets the client take rows until there is room in the buffer. False if no more are wanted.
+    fn wait_for_client(&mut self, number: i64) -> bool {
+        let until = self.link.server.now_ns().saturating_add(self.patience.as_nanos() as u64);
+        let (interrupt, wire) = (self.interrupt.clone(), self.link.wire.clone());
+        interrupt.while_aside(|| {
+            wire.while_waiting(|| {
+                loop {
+                    self.is_draining |= !self.link.answer_about_streams();
+                    self.link.flush();
+                    let Some(stream) = self.link.streams.get(&number) else { return false };
+                    if stream.is_unwanted() || self.link.wire.is_interrupted() {
+                        return false;
+                    }
+                    let now = self.link.server.now_ns();
+                    self.is_draining |= now >= until;
+                    if self.is_draining || !stream.buffer.is_full() {
+                        return true;
+                    }
+                    // The front may have taken the bytes a moment before it knew of the wait.
+                    let left = Duration::from_nanos(until - now).min(WAIT_TIME);
+                    let wants_to_write = self.link.has_unsent();
+                    self.link.wire.wait(wants_to_write, left);
+                }
+            })
+        })
+    }
+}
+
+/// A value as a column of Arrow can have it: JSON of those that are made of others.
+fn scalar(value: Value, entities: &Entities) -> Value {
+    let is_made_of_others = matches!(
+        value,
+        Value::List(_) | Value::Map(_) | Value::Bytes(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_)
+    );
+    if !is_made_of_others {
+        return value;
+    }
+    let mut text = Vec::new();
+    Json::Plain.value(&mut text, &value, entities);
+    Value::string(&String::from_utf8_lossy(&text))
+}
+
+impl ResultSink for Sink<'_> {
+    fn admits(&mut self, outlook: &Outlook) -> bool {
+        self.outlook = Some(*outlook);
+        // The session has just lowered its interrupt.
+        if self.link.wire.is_interrupted() {
+            return false;
+        }
+        let is_reading = self.scope.mode == Mode::Read;
+        self.refusal = match outlook.action {
+            Action::Copy if self.link.wire.peer().is_none() => Some(failure::not_from_another_process()),
+            Action::Copy => Some(failure::plain(
+                "Neo.ClientError.Security.Forbidden",
+                "42NFF",
+                "syntax error or access rule violation - permission denied",
+                "COPY, ATTACH, DETACH and PRELOAD reach files and other databases, which this server does not let clients do",
+            )),
+            Action::Transaction => Some(failure::plain(
+                "Neo.ClientError.Statement.UnsupportedOperationError",
+                "42001",
+                "syntax error or access rule violation - invalid syntax",
+                "BEGIN, COMMIT and ROLLBACK are no statements here: begin and end transactions by the driver",
+            )),
+            Action::Write | Action::Batches | Action::Checkpoint if is_reading => {
+                let error =
+                    Error::new(ErrorCode::ReadOnly, "the transaction was begun for reading, and the statement writes");
+                Some(failure::of_error(&error.with_remedy("begin it for writing"), ""))
+            }
+            _ if is_system(self.scope.database.as_deref()) && !outlook.is_apart => Some(failure::system_has_no_graph()),
+            _ => None,
+        };
+        self.refusal.is_none()
+    }
+
+    fn column_types(&mut self, types: &Arc<[Option<PropertyType>]>) {
+        self.types = types.clone();
+    }
+
+    fn columns(&mut self, names: &[Arc<str>]) -> model::Result<()> {
+        self.open(names);
+        // A client that asks for rows only then is told now; most have asked already, and get both at once.
+        // Our own client learns from it what is committed, should this process end.
+        if self.link.own.is_some() || !self.link.wire.has_message() {
+            self.link.flush();
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: ResultBatch) -> model::Result<bool> {
+        let Some(number) = self.stream else { return Ok(true) };
+        self.is_draining |= !self.link.answer_about_streams();
+        for row in 0..batch.rows {
+            self.write(&batch, row)?;
+            // Rows of Arrow are put together.
+            if self.scratch.is_empty() {
+                continue;
+            }
+            let link = &mut *self.link;
+            let unsent = link.unsent_bytes();
+            let Some(stream) = link.streams.get_mut(&number) else { return Ok(false) };
+            if stream.is_unwanted() {
+                return Ok(false);
+            }
+            match &mut stream.wanted {
+                // The common way: what is wanted is sent, and never stands in the buffer.
+                Some(wanted) if stream.buffer.is_empty() && wanted.rows != Some(0) && unsent < UNSENT_BYTES_MAX => {
+                    wanted.rows = wanted.rows.map(|rows| rows - 1);
+                    if !wanted.is_discarded {
+                        link.rows_out().extend_from_slice(&self.scratch);
+                    }
+                }
+                _ => {
+                    stream.buffer.push(&self.scratch)?;
+                    let is_full = stream.buffer.is_full();
+                    link.pump();
+                    if is_full && !self.is_draining && !self.wait_for_client(number) {
+                        return Ok(false);
+                    }
+                }
+            }
+            if self.link.unsent_bytes() >= SEND_BYTES {
+                self.link.flush();
+            }
+        }
+        // Rows that are slow to come are sent as they come.
+        self.link.flush();
+        Ok(!self.link.wire.is_gone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bolt::message;
+
+    #[test]
+    fn requests_about_streams_are_known_by_their_bytes() {
+        assert!(super::is_about_streams(&[0xB1, 0x3F, 0xA0]) && super::is_about_streams(&[0xB1, 0x2F, 0xA0]));
+        assert!(!super::is_about_streams(&[0xB0, 0x0F]) && message::is_reset(&[0xB0, 0x0F]));
+    }
+}
