@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use model::{KeyRange, Value};
+use crate::index_scan::KeyRange;
+use crate::value::Value;
 
 use super::{after_prefix, byte_range, has_nan, hold_nan, put_value};
 
