@@ -1,0 +1,52 @@
+//! Settings of a store.
+
+use std::sync::Arc;
+
+use model::platform::{Clock, Random};
+
+/// Records in a partition of the log, unless told otherwise.
+const EPOCH_RECORDS: u64 = 4_096;
+/// Records between two checkpoints, unless told otherwise.
+const CHECKPOINT_RECORDS: u64 = 1_024;
+/// Time after which the rows of a record that nobody has marked are written by another.
+const PATIENCE_NS: u64 = 2_000_000_000;
+/// Times that an operation is tried.
+const ATTEMPTS: u32 = 8;
+
+/// Settings of one store.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Number of the graph within its tables.
+    pub graph: i64,
+    /// Clock by which waits are measured. It orders nothing.
+    pub clock: Arc<dyn Clock>,
+    /// Names of transactions, which must differ between processes.
+    pub random: Arc<dyn Random>,
+    /// Age up to which a snapshot may miss commits of other processes; with 0 it sees all that were acknowledged, at the cost
+    /// of a round trip.
+    pub staleness_ns: u64,
+    /// Time after which the rows of a record that nobody has marked are written by another.
+    pub patience_ns: u64,
+    /// Records in a partition of the log; the same in all processes.
+    pub epoch_records: u64,
+    /// Records between two checkpoints.
+    pub checkpoint_records: u64,
+    /// Times that an operation is tried.
+    pub attempts: u32,
+}
+
+impl Settings {
+    /// The default settings of a graph.
+    pub fn new(graph: i64, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Settings {
+        Settings {
+            graph,
+            clock,
+            random,
+            staleness_ns: 0,
+            patience_ns: PATIENCE_NS,
+            epoch_records: EPOCH_RECORDS,
+            checkpoint_records: CHECKPOINT_RECORDS,
+            attempts: ATTEMPTS,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests of the store on a simulated ring of replicas.
+
+mod contract;
+mod crashes;
+mod graph;
+mod histories;
+mod log;
+mod races;
+mod ring;
+mod rounds;

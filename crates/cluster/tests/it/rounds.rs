@@ -1,0 +1,74 @@
+//! Round trips: each question of a view is one, whatever the number of nodes; a commit takes a few.
+
+use cluster::ClusterStore;
+use model::store::{EdgeIds, NewNodes};
+use model::{Column, EdgeBatch, Expand, GraphStore, IndexScan, KeyOrder, KeyRange, NodeId, Value};
+
+use crate::graph::{add_edge, add_node, edges, named, prepare, set, value};
+use crate::ring::{Faults, Ring};
+
+#[test]
+fn questions_and_commits_take_few_round_trips() {
+    let ring = Ring::new(21, 5, Faults::NONE);
+    let client = ring.client(0);
+    let store = ClusterStore::open(client.clone(), client.settings(1, 1)).expect("opening a graph");
+    let rounds = |what: &str, expected: u64, call: &mut dyn FnMut()| {
+        let before = client.operations();
+        call();
+        let found = client.operations() - before;
+        eprintln!("{what}: {found} round trips");
+        assert_eq!(found, expected, "{what}");
+    };
+    prepare(&store).expect("preparing a graph");
+    let mut transaction = store.write().expect("beginning a transaction");
+    let label = [transaction.label("Many").expect("a label")];
+    let many = NewNodes { count: 1_000, labels: &label, keys: &[], properties: &[] };
+    let many: Vec<NodeId> = transaction.create_nodes(&many).expect("adding nodes");
+    for pair in many.windows(2) {
+        add_edge(&mut *transaction, pair[0], pair[1], 7).expect("adding an edge");
+    }
+    transaction.commit().expect("committing");
+
+    let mut view = None;
+    rounds("a snapshot", 1, &mut || view = Some(store.read().expect("a snapshot")));
+    let view = view.expect("a snapshot was taken");
+    let nodes: Vec<NodeId> = named(&*view).expect("reading").into_iter().map(|(_, node)| node).collect();
+    rounds("properties of 1,000 nodes", 1, &mut || drop(view.all_node_properties(&many).expect("reading")));
+    rounds("edges of 1,000 nodes", 1, &mut || {
+        let expand = Expand { edge_ids: EdgeIds::Include, ..Expand::default() };
+        let mut cursor = view.expand(&many, &expand).expect("expanding");
+        let mut batch = EdgeBatch::default();
+        while cursor.next(&mut batch).expect("expanding on") {}
+    });
+    let ids: Vec<_> = edges(&*view, nodes[0]).expect("reading").into_iter().map(|(_, edge)| edge).collect();
+    rounds("properties of edges by id", 1, &mut || drop(view.all_edge_properties(&ids).expect("reading")));
+    let (label, key) = (view.schema().label("N").expect("a label"), view.schema().property_key("name").expect("a key"));
+    let names = Column::from_values(&(0..100).map(Value::Int).collect::<Vec<_>>());
+    rounds("a lookup of 100 unique values", 1, &mut || drop(view.lookup(label, key, &names).expect("looking up")));
+    rounds("a range of an index", 1, &mut || {
+        let scan = IndexScan {
+            index: view.schema().indexes[0].clone(),
+            equal: Vec::new(),
+            rows: 1,
+            range: KeyRange::All,
+            order: KeyOrder::Ascending,
+        };
+        drop(view.index_scan(&scan).expect("scanning an index"));
+    });
+
+    let mut transaction = store.write().expect("beginning a transaction");
+    set(&mut *transaction, nodes[0], "name", Value::Int(70)).expect("setting a property");
+    let mut transaction = Some(transaction);
+    rounds("a commit of one property: append, rows, mark", 3, &mut || {
+        transaction.take().expect("it was begun").commit().expect("committing");
+    });
+    let mut transaction = store.write().expect("beginning a transaction");
+    let text = Value::from("long ".repeat(5_000));
+    add_node(&mut *transaction, &[("name", Value::Int(71)), ("text", text)]).expect("adding a node");
+    let mut transaction = Some(transaction);
+    rounds("a commit of a long text: body, append, rows, mark", 4, &mut || {
+        transaction.take().expect("it was begun").commit().expect("committing");
+    });
+    let view = store.read().expect("a snapshot");
+    assert_eq!(value(&*view, nodes[0], "name").expect("reading"), Value::Int(70));
+}
