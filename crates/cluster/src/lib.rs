@@ -2,7 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`tables`]: the port of the wide-column store, and the tables.
-//! - [`settings`]: settings of a store.
+//! - [`settings`]: settings of a store. `cql`: Apache Cassandra as a wide-column store.
 //! - `rows`: nodes, edges and entries of indexes as rows. `body`: rows of a transaction as bytes.
 //! - `items`: what a transaction wrote or relies on. `state`: names, rules, counts and ids. `record`: records of the log.
 //! - `ring`: the tables of one graph, with repeats and errors.
@@ -15,6 +15,8 @@
 //! After: Bernstein, Reid, Das, "Hyder: a transactional record manager for shared flash", 2011; Balakrishnan et al., "Tango:
 //! distributed data structures over a shared log", 2013.
 
+#[cfg(feature = "cql")]
+pub mod cql;
 pub mod settings;
 pub mod tables;
 

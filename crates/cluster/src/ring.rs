@@ -55,6 +55,10 @@ impl Ring {
             drop(waiting);
             match outcome {
                 Ok(answer) => return Ok(answer),
+                Err(fault @ Fault::Cancelled(_)) => {
+                    interrupt::check_this_thread()?;
+                    return Err(failed(&fault));
+                }
                 Err(fault @ (Fault::Ended(_) | Fault::Refused(_))) => return Err(failed(&fault)),
                 Err(fault) if attempt >= self.attempts => return Err(failed(&fault)),
                 Err(_) => self.tables.pause(attempt),

@@ -147,6 +147,8 @@ pub enum Fault {
     Ended(String),
     /// The store refuses the operation, and would again.
     Refused(String),
+    /// The statement that reads was cancelled.
+    Cancelled(String),
 }
 
 impl fmt::Display for Fault {
@@ -156,6 +158,7 @@ impl fmt::Display for Fault {
             Fault::TimedOut(text) => write!(f, "no answer in time: {text}"),
             Fault::Ended(text) => write!(f, "the session has ended: {text}"),
             Fault::Refused(text) => write!(f, "refused: {text}"),
+            Fault::Cancelled(text) => write!(f, "cancelled: {text}"),
         }
     }
 }

@@ -49,6 +49,9 @@ const FENCED: &[(&str, &str)] = &[
     ("clap", "cli"),
     ("indicatif", "cli"),
     ("memmap2", "storage"),
+    ("scylla", "cluster"),
+    ("tokio", "cluster"),
+    ("futures-util", "cluster"),
 ];
 
 /// A crate, its pairs of modules, and the size of its largest set.

@@ -6,5 +6,7 @@ mod graph;
 mod histories;
 mod log;
 mod races;
+#[cfg(feature = "cql")]
+mod real_ring;
 mod ring;
 mod rounds;
