@@ -5,7 +5,7 @@
 #                                          prints where clients connect, as HOST:PORT
 #   scripts/ring.sh stop FOLDER            ends the nodes of FOLDER
 #   scripts/ring.sh fetch                  only fetches Cassandra, by Maven, into .cache
-#   scripts/ring.sh test [NODES]           starts a ring, runs the tests of the crate cluster on it, and ends it
+#   scripts/ring.sh test [NODES]           starts a ring, runs the tests that want one, and ends it
 #
 # Needs Java 17 and Maven. A node takes 1.3 GB of memory. Says SKIPPED and ends with 3 where it cannot.
 set -uo pipefail
@@ -148,7 +148,9 @@ case "${1:-}" in
         trap 'stop "$folder"; rm -rf "$folder"' EXIT
         # One test at a time: the last one kills a node of three.
         KNOTWORK_CQL="$address" KNOTWORK_CQL_NODES="${2:-1}" KNOTWORK_CQL_PIDS="$(tr '\n' ' ' <"$folder/pids")" \
-            cargo test --package knotwork-cluster --features cql --test it real_ring -- --nocapture --test-threads 1
+            bash -c '
+                cargo test --package knotwork-database --features cql --test it ring -- --nocapture --test-threads 1 &&
+                    cargo test --package knotwork-cluster --features cql --test it real_ring -- --nocapture --test-threads 1'
         ;;
     *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

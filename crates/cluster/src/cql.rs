@@ -43,8 +43,10 @@ const PAGE_RECORDS: i32 = 512;
 pub struct CqlConfig {
     /// Machines to ask first, as `host:port`; the others are learnt from them.
     pub hosts: Vec<String>,
-    /// The keyspace of the tables. It is made if it is not there.
+    /// The keyspace of the tables.
     pub keyspace: String,
+    /// Keyspace and tables are made if they are not there.
+    pub creates: bool,
     /// Copies of each row, in each data centre, of a keyspace that is made.
     pub copies: u32,
     /// User and password.
@@ -54,9 +56,10 @@ pub struct CqlConfig {
 }
 
 impl CqlConfig {
-    /// Settings with defaults: three copies, no login, 20 s.
+    /// Settings with defaults: what is not there is made, three copies, no login, 20 s.
     pub fn new(hosts: Vec<String>, keyspace: impl Into<String>) -> CqlConfig {
-        CqlConfig { hosts, keyspace: keyspace.into(), copies: 3, login: None, timeout: Duration::from_secs(20) }
+        let (keyspace, timeout) = (keyspace.into(), Duration::from_secs(20));
+        CqlConfig { hosts, keyspace, creates: true, copies: 3, login: None, timeout }
     }
 }
 
@@ -84,9 +87,13 @@ impl CqlTables {
             return Err(model::error!(Argument, "{:?} is no name of a keyspace", config.keyspace)
                 .with_remedy("use up to 48 small letters, digits and underscores, a letter first"));
         }
-        let failed = |fault: Fault| {
-            Error::new(ErrorCode::Connection, format!("{}: {fault}", config.hosts.join(", ")))
-                .with_remedy("see that the machines run, and that host, port and login are right")
+        let failed = |fault: Fault| match fault {
+            Fault::Refused(_) if !config.creates => {
+                Error::new(ErrorCode::NotAStore, format!("the keyspace {} holds no graphs: {fault}", config.keyspace))
+                    .with_remedy("check the address; opened to write, keyspace and tables are made")
+            }
+            _ => Error::new(ErrorCode::Connection, format!("{}: {fault}", config.hosts.join(", ")))
+                .with_remedy("see that the machines run, and that host, port and login are right"),
         };
         let session = Session::connect(config).map_err(failed)?;
         Ok(CqlTables { session, keyspace: config.keyspace.clone() })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::Capabilities;
 use model::platform::{Clock, Random};
 
 /// Records in a partition of the log, unless told otherwise.
@@ -33,6 +34,8 @@ pub struct Settings {
     pub checkpoint_records: u64,
     /// Times that an operation is tried.
     pub attempts: u32,
+    /// Writing is refused.
+    pub is_read_only: bool,
 }
 
 impl Settings {
@@ -47,6 +50,20 @@ impl Settings {
             epoch_records: EPOCH_RECORDS,
             checkpoint_records: CHECKPOINT_RECORDS,
             attempts: ATTEMPTS,
+            is_read_only: false,
+        }
+    }
+
+    /// The abilities of a store with these settings.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            writes: !self.is_read_only,
+            dense_node_ids: true,
+            expands_against_direction: true,
+            looks_up_by_key: true,
+            streams_edges: false,
+            is_remote: true,
+            flexible_schema: true,
         }
     }
 }

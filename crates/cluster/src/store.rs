@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::store::Moment;
-use model::{Capabilities, GraphStore, ReadView, Result, WriteTransaction};
+use model::{Capabilities, GraphStore, ReadView, Result, WriteTransaction, error};
 
 use crate::commit::Queue;
 use crate::ids::Blocks;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::transaction::Transaction;
-use crate::view::{CAPABILITIES, View};
+use crate::view::View;
 
 /// A graph on a wide-column store, as one process sees it. Any number of processes may have the same graph open.
 #[derive(Debug)]
@@ -55,13 +55,14 @@ impl ClusterStore {
         let state = self.shared.log.follow()?;
         let reader = Reader { ring: self.shared.log.ring.clone(), at: state.sequence };
         let own = Overlay::new(&state);
-        Ok(View { reader, state, own, store: self.shared.number, is_transaction })
+        let (capabilities, store) = (self.capabilities(), self.shared.number);
+        Ok(View { reader, state, own, capabilities, store, is_transaction })
     }
 }
 
 impl GraphStore for ClusterStore {
     fn capabilities(&self) -> Capabilities {
-        CAPABILITIES
+        self.shared.log.settings.capabilities()
     }
 
     fn read(&self) -> Result<Arc<dyn ReadView>> {
@@ -69,6 +70,9 @@ impl GraphStore for ClusterStore {
     }
 
     fn write(&self) -> Result<Box<dyn WriteTransaction>> {
+        if self.shared.log.settings.is_read_only {
+            return Err(error!(ReadOnly, "the graph was opened for reading only"));
+        }
         Ok(Box::new(Transaction::new(self.shared.clone(), self.view(true)?)))
     }
 }

@@ -19,23 +19,13 @@ use crate::reader::Reader;
 use crate::rows::{EdgeData, EdgeVersion, NodeData, NodeVersion, property};
 use crate::state::State;
 
-/// The abilities of every store of this crate.
-pub(crate) const CAPABILITIES: Capabilities = Capabilities {
-    writes: true,
-    dense_node_ids: true,
-    expands_against_direction: true,
-    looks_up_by_key: true,
-    streams_edges: false,
-    is_remote: true,
-    flexible_schema: true,
-};
-
 /// A moment, and what a transaction wrote since.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) reader: Reader,
     pub(crate) state: Arc<State>,
     pub(crate) own: Overlay,
+    pub(crate) capabilities: Capabilities,
     /// Number of the store, as long as it is open.
     pub(crate) store: u64,
     /// True inside of a transaction.
@@ -98,7 +88,7 @@ impl ReadView for View {
     }
 
     fn capabilities(&self) -> Capabilities {
-        CAPABILITIES
+        self.capabilities
     }
 
     fn node_id_bound(&self) -> u64 {

@@ -10,7 +10,7 @@
 //! - `attempts`: transactions that are tried again after a conflict.
 //! - [`slow_log`]: statements that took long, in a file.
 //! - [`settings`]: how a database is opened and how queries run.
-//! - [`database`]: a store that is open.
+//! - [`database`]: a store that is open. `engine`: its files, or a graph on a ring of machines.
 //! - [`session`]: statements and transactions of one user.
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
@@ -34,6 +34,7 @@ mod attempts;
 mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
+mod engine;
 pub mod export;
 pub mod import;
 pub mod load;
@@ -62,6 +63,7 @@ pub use attach::{
 };
 pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
+pub use engine::is_ring;
 pub use exec::profile::Counters;
 pub use model::memory::parse_bytes;
 pub use model::meter::{Wait, Waits};

@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cypher", &["model"]),
     ("analytics", &["model"]),
     ("exec", &["model", "cypher"]),
-    ("database", &["model", "storage", "sources", "cypher", "exec", "analytics"]),
+    ("database", &["model", "storage", "sources", "cluster", "cypher", "exec", "analytics"]),
     ("introspect", &["model", "database"]),
     ("bolt", &[]),
     ("server", &["model", "bolt", "database"]),

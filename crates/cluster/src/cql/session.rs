@@ -9,6 +9,7 @@ use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session as Driver;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::policies::speculative_execution::SimpleSpeculativeExecutionPolicy;
 use scylla::response::{PagingState, PagingStateResponse};
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::{Consistency, SerialConsistency};
@@ -23,6 +24,12 @@ use crate::tables::Fault;
 const THREADS: usize = 2;
 /// Time between two looks at an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
+/// Time after which a read, or a write that may be repeated, is sent to another machine too.
+const SPECULATION: Duration = Duration::from_millis(500);
+/// Time between two signs of life of a connection, and for the answer to one.
+const ALIVE: Duration = Duration::from_secs(5);
+/// Time for one attempt of an append, which is then repeated through another machine; Cassandra gives up earlier.
+const APPEND_TIMEOUT: Duration = Duration::from_secs(4);
 /// Rows of one page of an answer.
 const PAGE_ROWS: i32 = 5_000;
 
@@ -50,10 +57,16 @@ impl Session {
             .consistency(Consistency::LocalQuorum)
             .serial_consistency(Some(SerialConsistency::LocalSerial))
             .request_timeout(Some(config.timeout))
+            .speculative_execution_policy(Some(Arc::new(SimpleSpeculativeExecutionPolicy {
+                max_retry_count: 2,
+                retry_interval: SPECULATION,
+            })))
             .build();
         let mut builder = SessionBuilder::new()
             .known_nodes(&config.hosts)
             .connection_timeout(config.timeout)
+            .keepalive_interval(ALIVE)
+            .keepalive_timeout(ALIVE)
             .default_execution_profile_handle(profile.into_handle());
         if let Some((user, password)) = &config.login {
             builder = builder.user(user, password);
@@ -61,11 +74,12 @@ impl Session {
         let driver = runtime.block_on(builder.build()).map_err(no_session)?;
         let session = Session { driver, prepared: Mutex::default(), runtime };
         session.wait(async {
-            for statement in statements::definitions(&config.keyspace, config.copies) {
+            let definitions = statements::definitions(&config.keyspace, config.copies);
+            for statement in definitions.into_iter().filter(|_| config.creates) {
                 let outcome = session.driver.query_unpaged(statement, ()).await;
                 outcome.map_err(|error| faults::of(&error))?;
             }
-            Ok(())
+            session.prepared(&statements::tail(&config.keyspace)).await.map(drop)
         })?;
         Ok(session)
     }
@@ -98,13 +112,14 @@ impl Session {
         if let Some(statement) = known {
             return Ok(statement);
         }
-        let mut statement = self.driver.prepare(&*text.text).await.map_err(no_session)?;
+        let mut statement = self.driver.prepare(&*text.text).await.map_err(|error| faults::of(&error.into()))?;
         statement.set_page_size(PAGE_ROWS);
         match text.kind {
             Kind::Repeatable => statement.set_is_idempotent(true),
             Kind::Conditional => {
                 // An attempt without an answer is in doubt, and is told to the caller.
                 statement.set_is_idempotent(false);
+                statement.set_request_timeout(Some(APPEND_TIMEOUT));
                 statement.set_retry_policy(Some(Arc::new(FallthroughRetryPolicy::new())));
             }
             Kind::Serial => {

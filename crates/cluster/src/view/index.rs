@@ -106,8 +106,10 @@ pub(super) fn lookup(view: &View, label: LabelId, key: PropertyKeyId, values: &C
 }
 
 pub(super) fn index_scan<'a>(view: &'a View, scan: &'a IndexScan) -> Result<Box<dyn IndexCursor + 'a>> {
-    let is_known = view.own.schema.indexes.contains(&scan.index);
-    let Some(index) = view.own.index(&scan.index.name).filter(|_| is_known) else {
+    // Subject and properties name an index; a plan may give it any name.
+    let same = |held: &&model::Index| held.subject == scan.index.subject && held.keys == scan.index.keys;
+    let held = view.own.schema.indexes.iter().find(same);
+    let Some(index) = held.and_then(|held| view.own.index(&held.name)) else {
         return Err(error!(SchemaRule, "there is no index {}", scan.index.name));
     };
     let (mut rows, mut questions) = (Vec::new(), Vec::new());
