@@ -211,9 +211,9 @@ impl Tables for CqlTables {
         self.session.wait(writes.buffer_unordered(REQUESTS_MAX).try_collect::<Vec<()>>()).map(drop)
     }
 
-    fn read(&self, slices: &[Slice]) -> Result<Vec<Vec<Row>>, Fault> {
+    fn read(&self, slices: &[Slice], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault> {
         let reads = stream::iter(slices).map(|slice| self.read_slice(slice));
-        self.session.wait_or_cancel(reads.buffered(REQUESTS_MAX).try_collect())
+        self.session.wait_or_cancel(reads.buffered(REQUESTS_MAX).try_collect(), is_cancelled)
     }
 
     fn append(&self, place: Place, record: &[u8]) -> Result<Appended, Fault> {
@@ -230,7 +230,7 @@ impl Tables for CqlTables {
     }
 
     fn follow(&self, graph: i64, epoch: i64, after: i64) -> Result<LogPage, Fault> {
-        self.session.wait_or_cancel(async {
+        self.session.wait(async {
             let reads = futures_util::future::try_join(self.tail(graph, epoch, after), self.marks(graph, epoch, after));
             let (page, applied) = reads.await?;
             Ok(LogPage { applied, ..page })

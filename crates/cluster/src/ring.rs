@@ -67,12 +67,13 @@ impl Ring {
         Err(model::error!(Internal, "an operation was not tried"))
     }
 
-    /// Reads slices.
+    /// Reads slices, unless the statement of this thread is cancelled.
     pub(crate) fn read(&self, slices: &[Slice]) -> Result<Vec<Vec<Row>>> {
         let mut answers = Vec::with_capacity(slices.len());
+        let is_cancelled = || interrupt::check_this_thread().is_err();
         for slices in slices.chunks(SLICES_MAX) {
             interrupt::check_this_thread()?;
-            let mut rows = self.repeated(|| self.tables.read(slices))?;
+            let mut rows = self.repeated(|| self.tables.read(slices, &is_cancelled))?;
             let count: usize = rows.iter().map(Vec::len).sum();
             meter::count(|meter| meter.rows_fetched += count as u64);
             answers.append(&mut rows);
@@ -80,9 +81,9 @@ impl Ring {
         Ok(answers)
     }
 
-    /// Reads one slice.
+    /// Reads one slice, for whoever waits: a commit that others share is not cancelled by one of them.
     pub(crate) fn read_one(&self, slice: Slice) -> Result<Vec<Row>> {
-        Ok(self.read(&[slice])?.pop().unwrap_or_default())
+        Ok(self.repeated(|| self.tables.read(std::slice::from_ref(&slice), &|| false))?.pop().unwrap_or_default())
     }
 
     /// Writes rows, which may be repeated.

@@ -168,8 +168,9 @@ pub trait Tables: Send + Sync + fmt::Debug {
     /// Writes rows at a quorum, in any order: all of them, if it returns.
     fn write(&self, rows: &[RowWrite]) -> Result<(), Fault>;
 
-    /// Reads slices at a quorum, each the rows of one question.
-    fn read(&self, slices: &[Slice]) -> Result<Vec<Vec<Row>>, Fault>;
+    /// Reads slices at a quorum, each the rows of one question. Where the wait can be ended, `is_cancelled` is asked now and
+    /// then, and ends it with [`Fault::Cancelled`].
+    fn read(&self, slices: &[Slice], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault>;
 
     /// Puts a record at a place of the log, if none is there and the epoch is not sealed.
     fn append(&self, place: Place, record: &[u8]) -> Result<Appended, Fault>;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use model::{Map, interrupt};
+use model::Map;
 use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session as Driver;
 use scylla::client::session_builder::SessionBuilder;
@@ -93,14 +93,19 @@ impl Session {
         self.runtime.block_on(answer)
     }
 
-    /// Waits for an answer, unless the statement of this thread is cancelled.
-    pub(super) fn wait_or_cancel<T>(&self, answer: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    /// Waits for an answer, as long as the wait is not cancelled.
+    pub(super) fn wait_or_cancel<T>(
+        &self,
+        answer: impl Future<Output = Result<T, Fault>>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<T, Fault> {
         self.runtime.block_on(async {
             let mut answer = std::pin::pin!(answer);
             loop {
                 match tokio::time::timeout(LOOK, answer.as_mut()).await {
                     Ok(outcome) => return outcome,
-                    Err(_) => interrupt::check_this_thread().map_err(|error| Fault::Cancelled(error.to_string()))?,
+                    Err(_) if is_cancelled() => return Err(Fault::Cancelled("while it waited".to_owned())),
+                    Err(_) => {}
                 }
             }
         })

@@ -81,7 +81,6 @@ impl Log {
                 return Ok(state);
             }
             if self.catch_up()?.sequence < sequence {
-                model::interrupt::check_this_thread()?;
                 self.ring.tables.pause(attempt);
             }
         }

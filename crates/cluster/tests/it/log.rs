@@ -90,8 +90,8 @@ impl Tables for Slow {
         outcome
     }
 
-    fn read(&self, slices: &[Slice]) -> Result<Vec<Vec<Row>>, Fault> {
-        self.inner.read(slices)
+    fn read(&self, slices: &[Slice], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault> {
+        self.inner.read(slices, is_cancelled)
     }
 
     fn append(&self, place: Place, record: &[u8]) -> Result<Appended, Fault> {

@@ -251,7 +251,7 @@ impl Tables for Client {
         answer(kind, outcome)
     }
 
-    fn read(&self, slices: &[Slice]) -> Result<Vec<Vec<Row>>, Fault> {
+    fn read(&self, slices: &[Slice], _is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault> {
         let (mut inner, kind) = self.begin()?;
         let outcome = inner.read(slices);
         answer(kind, outcome)
