@@ -99,7 +99,8 @@ impl Queue {
     fn lead(&self, log: &Log, group: &[Arc<Pending>]) -> Result<()> {
         let oldest = group.iter().map(|pending| pending.base).min().unwrap_or_default();
         let mut known = log.records_after(oldest)?;
-        let mut tail = known.keys().next_back().copied().unwrap_or(oldest).max(log.state().sequence);
+        // The end of what is compared, not of what this process knows: another thread may have read on meanwhile.
+        let mut tail = last_without_gap(&known, oldest);
         loop {
             let members = survivors(log, group, &known)?;
             if members.is_empty() {
@@ -123,9 +124,8 @@ impl Queue {
                     let found = log.decode(&found)?;
                     log.note(sequence, &found);
                     known.insert(sequence, found);
-                    let further = log.records_ahead(sequence)?;
-                    tail = sequence + further.len() as u64;
-                    known.extend(further);
+                    known.extend(log.records_ahead(sequence)?);
+                    tail = last_without_gap(&known, sequence);
                 }
                 Attempt::Sealed => {
                     log.catch_up()?;
@@ -140,6 +140,15 @@ impl Queue {
             }
         }
     }
+}
+
+/// The last of the records that follow each other from one on.
+fn last_without_gap(known: &Records, from: u64) -> u64 {
+    let mut last = from;
+    while known.contains_key(&(last + 1)) {
+        last += 1;
+    }
+    last
 }
 
 fn outcome_unknown(cause: &Error) -> Error {

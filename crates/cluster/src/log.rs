@@ -79,7 +79,7 @@ impl Followed {
             self.state = Arc::new(state);
             self.ahead.remove(&sequence);
             self.applied.remove(&sequence);
-            self.recent.push_back(record);
+            self.recent.push_back(Arc::new(record.without_rows()));
             if self.recent.len() > RECENT_RECORDS {
                 self.recent.pop_front();
             }

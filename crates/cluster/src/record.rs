@@ -146,6 +146,12 @@ impl Member {
         Member { transaction, delta, items, rows, loaded: OnceLock::from(known) }
     }
 
+    /// The same without its rows, for comparisons.
+    fn without_rows(&self) -> Member {
+        let (transaction, delta, items) = (self.transaction, self.delta.clone(), self.items.clone());
+        Member { transaction, delta, items, rows: Stored::Parts { first: 0, count: 0 }, loaded: self.loaded.clone() }
+    }
+
     /// The items, read once.
     pub(crate) fn items(&self, ring: &Ring) -> Result<Arc<Items>> {
         if let Some(items) = self.loaded.get() {
@@ -157,6 +163,12 @@ impl Member {
 }
 
 impl Record {
+    /// The same without the rows of its transactions, which are written: only to be compared.
+    pub(crate) fn without_rows(&self) -> Record {
+        let members = self.members.iter().map(|member| Arc::new(member.without_rows())).collect();
+        Record { members, ..*self }
+    }
+
     /// The record as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();

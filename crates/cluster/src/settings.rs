@@ -13,6 +13,10 @@ const CHECKPOINT_RECORDS: u64 = 1_024;
 const PATIENCE_NS: u64 = 2_000_000_000;
 /// Times that an operation is tried.
 const ATTEMPTS: u32 = 8;
+/// Rows that a transaction writes at most.
+const TRANSACTION_ROWS_MAX: usize = 2_000_000;
+/// Bytes of those rows at most.
+const TRANSACTION_BYTES_MAX: usize = 256 << 20;
 
 /// Settings of one store.
 #[derive(Clone, Debug)]
@@ -34,6 +38,10 @@ pub struct Settings {
     pub checkpoint_records: u64,
     /// Times that an operation is tried.
     pub attempts: u32,
+    /// Rows that a transaction writes at most.
+    pub transaction_rows_max: usize,
+    /// Bytes of those rows at most.
+    pub transaction_bytes_max: usize,
     /// Writing is refused.
     pub is_read_only: bool,
 }
@@ -50,6 +58,8 @@ impl Settings {
             epoch_records: EPOCH_RECORDS,
             checkpoint_records: CHECKPOINT_RECORDS,
             attempts: ATTEMPTS,
+            transaction_rows_max: TRANSACTION_ROWS_MAX,
+            transaction_bytes_max: TRANSACTION_BYTES_MAX,
             is_read_only: false,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::{Error, Result, error};
 
 use super::{Log, OwnRows, Records};
+use crate::record::Record;
 use crate::state::State;
 use crate::tables::LogPage;
 
@@ -60,8 +61,11 @@ impl Log {
         page.records.len() as u64 == end - after - 1
     }
 
-    /// The record of that number, if its rows have been due for too long.
-    fn overdue(&self, sequence: u64) -> Option<Arc<crate::record::Record>> {
+    /// The record of that number, if its rows have been due for too long, and this process may write them.
+    fn overdue(&self, sequence: u64) -> Option<Arc<Record>> {
+        if self.settings.is_read_only {
+            return None;
+        }
         let now = self.settings.clock.now_ns();
         let mut followed = self.followed();
         let record = followed.ahead.get(&sequence).filter(|_| !followed.applied.contains(&sequence)).cloned()?;

@@ -19,11 +19,6 @@ use crate::rows::{
 use crate::state::{Delta, NameKind, NewName, NumberedIndex, difference, rules_of};
 use crate::tables::{Field, Table};
 
-/// Rows of a transaction at most.
-const ROWS_MAX: usize = 2_000_000;
-/// Bytes of the rows of a transaction at most.
-const BYTES_MAX: usize = 256 << 20;
-
 fn known(number: u64) -> Slot {
     Slot::Known(int(number))
 }
@@ -100,10 +95,12 @@ impl Effects<'_> {
 
     fn put(&mut self, table: Table, partition: &[Field], clustering: &[Slot], cells: &[(usize, Slot)]) -> Result<()> {
         self.body.put(table, partition, clustering, cells);
-        if self.body.rows() > ROWS_MAX || self.body.len() > BYTES_MAX {
+        let settings = &self.transaction.shared.log.settings;
+        let (rows, bytes) = (settings.transaction_rows_max, settings.transaction_bytes_max);
+        if self.body.rows() > rows || self.body.len() > bytes {
             return Err(error!(
                 Limit,
-                "the transaction writes over {ROWS_MAX} rows or {BYTES_MAX} bytes to the wide-column store"
+                "the transaction writes over {rows} rows or {bytes} bytes to the wide-column store"
             )
             .with_remedy("split it, as CALL { … } IN TRANSACTIONS does"));
         }

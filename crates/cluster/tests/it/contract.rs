@@ -17,6 +17,8 @@ fn open(ring: &Arc<Ring>, graph: i64, client: usize) -> ClusterStore {
     let mut settings = client.settings(graph, client.operations() + client_seed(graph));
     // Small, so that graphs of a few commits have several.
     (settings.epoch_records, settings.checkpoint_records) = (8, 5);
+    // With a replica away and another in trouble, most attempts of a long write fail; here every commit has to succeed.
+    settings.attempts = 60;
     ClusterStore::open(client, settings).expect("opening a graph")
 }
 

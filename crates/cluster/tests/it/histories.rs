@@ -84,7 +84,19 @@ impl Drop for Finish<'_> {
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(ring: &'a Arc<Ring>, nodes: &'a [NodeId], seed: u64) -> Run<'a> {
+        Run {
+            ring,
+            nodes,
+            seed,
+            next_value: AtomicU64::new(100),
+            history: Mutex::default(),
+            crashes: AtomicU64::new(0),
+            trims: AtomicU64::new(0),
+        }
+    }
+
     /// All transactions of a client, which is another process after each crash.
     fn client(&self, number: usize) {
         let _finish = Finish(self.ring);
@@ -160,21 +172,19 @@ fn check_history(seed: u64, faults: Faults, canary: Option<Canary>) -> Outcomes 
     // Nobody else is there yet, so that turns are not asked for.
     let nodes = prepare_alone(seed, &ring);
     ring.trouble(faults, canary);
-    let run = Run {
-        ring: &ring,
-        nodes: &nodes,
-        seed,
-        next_value: AtomicU64::new(100),
-        history: Mutex::default(),
-        crashes: AtomicU64::new(0),
-        trims: AtomicU64::new(0),
-    };
+    let run = Run::new(&ring, &nodes, seed);
     std::thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(move || run.client(number))).collect();
         let ends: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         ends.into_iter().for_each(|end| end.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
     });
+    finished(run, seed)
+}
+
+/// The history of a run, with a last transaction that reads everything, checked.
+fn finished(run: Run<'_>, seed: u64) -> Outcomes {
+    let (ring, nodes) = (run.ring, run.nodes);
     ring.calm();
     let begin_ns = ring.moment();
     let store = open(&ring.client(CLIENTS), GRAPH, seed);
@@ -183,7 +193,7 @@ fn check_history(seed: u64, faults: Faults, canary: Option<Canary>) -> Outcomes 
     set(&mut *transaction, nodes[3], "last", Value::Bool(true)).expect("setting a property");
     transaction.commit().expect("committing");
     let view = store.read().expect("taking a snapshot");
-    let read_all = |key| Operation::Read { key, values: read(&*view, &nodes, key).expect("reading a list") };
+    let read_all = |key| Operation::Read { key, values: read(&*view, nodes, key).expect("reading a list") };
     let operations = all_keys().into_iter().map(read_all).collect();
     let last = Transaction { operations, outcome: Outcome::Committed, begin_ns, end_ns: ring.moment() };
     let mut history = run.history.into_inner().expect("no client has panicked");
@@ -226,6 +236,34 @@ fn concurrent_processes_on_a_faulty_ring_are_snapshot_isolated() {
     eprintln!("{committed} committed, {unknown} in doubt, {crashes} killed, {trims} epochs dropped, {sum:?}");
     assert!(committed > 500 && crashes > 20 && unknown > 3 && trims > 3, "{committed} {crashes} {unknown} {trims}");
     assert!(sum.outages > 50 && sum.pauses > 100 && sum.decided_late > 20 && sum.lost_answers > 200, "{sum:?}");
+}
+
+/// Real threads, several of each process: their commits share records, and follow the log beside each other. Not repeatable.
+#[test]
+fn processes_with_several_threads_are_snapshot_isolated() {
+    const THREADS: usize = 3;
+    let (mut committed, first) = (0, seed_or(1));
+    for seed in first..first + 12 {
+        let ring = Ring::new(seed, 4, Faults::NONE);
+        let nodes = prepare_alone(seed, &ring);
+        let stores: Vec<ClusterStore> = (0..2).map(|number| open(&ring.client(number), GRAPH, seed)).collect();
+        ring.trouble(Faults::MANY, None);
+        let run = Run::new(&ring, &nodes, seed);
+        std::thread::scope(|scope| {
+            for (number, store) in stores.iter().flat_map(|store| std::iter::repeat_n(store, THREADS)).enumerate() {
+                let run = &run;
+                scope.spawn(move || {
+                    let mut random = SeededRandom::new(seed * 100 + number as u64);
+                    (0..TRANSACTIONS).for_each(|_| run.transaction(store, &mut random));
+                });
+            }
+        });
+        let findings = finished(run, seed).findings;
+        assert!(findings.anomalies.is_empty(), "seed {seed}: {:#?}", findings.anomalies);
+        committed += findings.committed;
+    }
+    eprintln!("{committed} committed");
+    assert!(committed > 1_000, "{committed}");
 }
 
 #[test]

@@ -195,3 +195,36 @@ fn new_names_conflict_only_where_they_differ() {
         assert!(view.schema().label("Both").is_some());
     }
 }
+
+/// Real threads, so that commits of a process are led while others of its threads follow the log.
+#[test]
+fn increments_of_processes_with_several_threads_are_not_lost() {
+    const PROCESSES: usize = 3;
+    const THREADS: usize = 3;
+    const ROUNDS: usize = 40;
+    let ring = Ring::new(31, 3, Faults::NONE);
+    let nodes = prepare(&open(&ring.client(9), 1, 9)).expect("preparing a graph");
+    let stores: Vec<ClusterStore> = (0..PROCESSES).map(|number| open(&ring.client(number), 1, 1)).collect();
+    let conflicts = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for store in stores.iter().flat_map(|store| std::iter::repeat_n(store, THREADS)) {
+            scope.spawn(|| {
+                for round in 0..ROUNDS {
+                    let found = retried(store, &|writer| {
+                        let before = value(writer.view(), nodes[round % 2], "count")?;
+                        let count = if let Value::Int(count) = before { count } else { 0 };
+                        std::thread::yield_now();
+                        set(writer, nodes[round % 2], "count", Value::Int(count + 1))
+                    });
+                    conflicts.fetch_add(found, Ordering::Relaxed);
+                    drop(store.read().expect("following"));
+                }
+            });
+        }
+    });
+    let view = stores[0].read().expect("taking a snapshot");
+    let counts = [0, 1].map(|at| value(&*view, nodes[at], "count").expect("reading"));
+    let expected = Value::Int((PROCESSES * THREADS * ROUNDS / 2) as i64);
+    assert_eq!(counts, [expected.clone(), expected], "increments that were not lost");
+    eprintln!("{} conflicts", conflicts.into_inner());
+}
