@@ -90,7 +90,7 @@ impl CqlTables {
         let failed = |fault: Fault| match fault {
             Fault::Refused(_) if !config.creates => {
                 Error::new(ErrorCode::NotAStore, format!("the keyspace {} holds no graphs: {fault}", config.keyspace))
-                    .with_remedy("check the address; opened to write, keyspace and tables are made")
+                    .with_remedy("check the address; `knot cql://HOST/KEYSPACE` makes keyspace and tables")
             }
             _ => Error::new(ErrorCode::Connection, format!("{}: {fault}", config.hosts.join(", ")))
                 .with_remedy("see that the machines run, and that host, port and login are right"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::platform::{Disk, Platform};
-use model::{GraphStore, Interrupt, MemoryBudget, Result, error};
+use model::{Error, GraphStore, Interrupt, MemoryBudget, Result, error};
 use storage::layout::Layout;
 use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats, TornLog};
 
@@ -28,6 +28,16 @@ pub(crate) enum Engine {
 /// True if a path is the address of a graph on a ring of machines, `cql://HOST/KEYSPACE`.
 pub fn is_ring(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.starts_with(RING_SCHEME))
+}
+
+/// Fails with `UNSUPPORTED` if a path is the address of a ring, and what the verb says needs files.
+pub(crate) fn need_files(path: &Path, verb: &str) -> Result<()> {
+    if is_ring(path) { Err(no_files(verb)) } else { Ok(()) }
+}
+
+fn no_files(verb: &str) -> Error {
+    error!(Unsupported, "{verb} works on a store in files, not on a ring of machines")
+        .with_remedy("write by Cypher; check and copy with the tools of the wide-column store")
 }
 
 impl Engine {
@@ -73,12 +83,7 @@ impl Engine {
 
     /// The store in files, to do what the verb says; fails with `UNSUPPORTED` on a ring.
     pub(crate) fn native_to(&self, verb: &str) -> Result<&NativeStore> {
-        match self {
-            Engine::Native(store) => Ok(store),
-            #[cfg(feature = "cql")]
-            Engine::Ring(ring) => Err(error!(Unsupported, "{verb} works on a store in files, not on {}", ring.name())
-                .with_remedy("write by Cypher; for copies use those of the wide-column store")),
-        }
+        self.native().ok_or_else(|| no_files(verb))
     }
 
     /// The store, if it is in files.

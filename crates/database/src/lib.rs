@@ -88,6 +88,7 @@ pub use storage::check::Problem;
 
 /// Verifies every checksum and cross-reference of the store in a directory; an empty list means that all is well.
 pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
+    engine::need_files(path, "a check")?;
     storage::check::check(&storage::os::platform(), path, interrupt)
 }
 
@@ -108,6 +109,7 @@ pub use storage::recover::{Loss, Recovery};
 
 /// Copies all that can be read of a damaged store into a new one; see [`storage::recover`].
 pub fn recover(damaged: &std::path::Path, new: &std::path::Path, interrupt: &Interrupt) -> Result<Recovery> {
+    engine::need_files(damaged, "a salvage")?;
     storage::recover::recover(&storage::os::platform(), damaged, new, interrupt)
 }
 
@@ -121,6 +123,7 @@ pub fn backup(
     base: Option<&std::path::Path>,
     interrupt: &Interrupt,
 ) -> Result<CopySummary> {
+    engine::need_files(store, "a backup")?;
     storage::backup::backup(&storage::os::platform(), store, destination, base, interrupt)
 }
 

@@ -22,3 +22,6 @@ pub mod write;
 
 pub use model::codec::ordered as encoding;
 pub use run::{OrderedEntry, OrderedRun};
+
+#[cfg(test)]
+mod tests;

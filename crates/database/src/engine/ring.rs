@@ -94,11 +94,6 @@ impl Ring {
         let store = Arc::new(ClusterStore::open(tables, settings)?);
         Ok(Ring { store, memory: MemoryBudget::new(limit), address: PathBuf::from(shown) })
     }
-
-    /// The address, for messages.
-    pub(super) fn name(&self) -> std::path::Display<'_> {
-        self.address.display()
-    }
 }
 
 #[cfg(test)]

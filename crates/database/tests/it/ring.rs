@@ -73,6 +73,7 @@ fn a_ring_says_what_it_does_not_do() {
     let failure = database.backup(Path::new("copy.knot"), None, &Interrupt::new()).err().unwrap();
     assert_eq!(failure.code(), ErrorCode::Unsupported);
     assert!(failure.to_string().contains("a backup works on a store in files"), "{failure}");
+    assert_eq!(code(database::check(&address, &Interrupt::new())), Some(ErrorCode::Unsupported));
     let reader = open(&address, Access::ReadOnly).unwrap();
     assert_eq!(code(reader.session().query("CREATE ()", &Default::default())), Some(ErrorCode::ReadOnly));
     for wrong in ["cql://", "cql://host", "cql://host/Name", "cql://127.0.0.1:1/social"] {

@@ -271,6 +271,3 @@ fn tag_of(value: &Value) -> Option<u8> {
     let mut bytes = Vec::new();
     put_value(value, &mut bytes).then(|| bytes[0])
 }
-
-#[cfg(test)]
-mod tests;

@@ -121,8 +121,8 @@ mod tests {
     use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
     use crate::{Constraint, Index, PropertyKind, PropertyType, Rule, Subject};
 
-    use super::bytes::Get;
     use super::{constraint, index, put_constraint, put_index};
+    use crate::codec::bytes::Get;
 
     #[test]
     fn what_is_written_is_read() {
