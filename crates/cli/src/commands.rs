@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
 /// A store that is not there is made only where the name says that a store is meant, and no command that is mistyped.
 fn check_new_store(path: &Path) -> Outcome<()> {
     let is_store = path.extension().is_some_and(|extension| extension == "knot");
-    if is_store || path.exists() {
+    if is_store || database::is_ring(path) || path.exists() {
         return Ok(());
     }
     let name = path.display().to_string();

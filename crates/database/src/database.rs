@@ -13,10 +13,11 @@ use storage::backup::CopySummary;
 use storage::bulk::BulkLoad;
 use storage::layout::Layout;
 use storage::version::Version;
-use storage::{CacheStatistics, NativeStore, OpenMode, OpenOptions, StoreStats};
+use storage::{CacheStatistics, NativeStore, StoreStats};
 
 use crate::activity::{Activity, Site};
 use crate::attachments::{Attachment, Attachments};
+use crate::engine::Engine;
 use crate::import::{self, ImportPlan, ImportProgress, ImportSummary};
 use crate::plan_cache::PlanCache;
 use crate::registry::Registry;
@@ -47,7 +48,7 @@ pub struct Database {
 
 /// State shared by the handles and sessions of a database.
 pub(crate) struct Shared {
-    store: Arc<NativeStore>,
+    store: Engine,
     pub(crate) attachments: Arc<Attachments>,
     config: Config,
     /// Replaced as a whole, so that a statement keeps the one that it was compiled with.
@@ -107,7 +108,8 @@ pub struct StoreInfo {
 }
 
 impl Database {
-    /// Opens the store in a directory: to write, which one process at a time can, until the last handle and session of the
+    /// Opens the store in a directory, or the graph at an address `cql://HOST/KEYSPACE` (with the feature `cql`), which any number of
+    /// processes can write. A directory is opened to write, which one process at a time can, until the last handle and session of the
     /// database are dropped; or to read, which any number can meanwhile, see [`Database::refresh`].
     pub fn open(path: &Path, config: Config) -> Result<Database> {
         Database::open_on(storage::os::platform(), path, config)
@@ -129,25 +131,13 @@ impl Database {
 
     /// Opens the store in a directory of another platform than the machine's, such as one that fails when it is told to.
     pub fn open_on(platform: Platform, path: &Path, config: Config) -> Result<Database> {
-        let mode = match config.access {
-            Access::ReadWrite => OpenMode::CreateIfMissing,
-            Access::ReadWriteExisting => OpenMode::Existing,
-            Access::ReadOnly => OpenMode::ReadOnly,
-        };
-        let mut options = OpenOptions {
-            mode,
-            durability: config.durability,
-            memory_bytes_max: config.memory_bytes_max,
-            ..OpenOptions::default()
-        };
-        options.compaction.bytes_per_second = config.merge_bytes_per_second;
-        let store = Arc::new(NativeStore::open(path, options, platform.clone())?);
-        let own = (config.access != Access::ReadOnly).then(|| store.path().to_path_buf());
+        let store = Engine::open(&platform, path, &config)?;
+        let own = (config.access != Access::ReadOnly).then(|| store.directory()).flatten();
         let directories = own.into_iter().chain([storage::os::temporary_directory()]).collect();
-        let spill = SpillSpace::new(store.platform().disk.clone(), directories);
+        let spill = SpillSpace::new(store.disk(&platform), directories);
         let views = ViewCache::new(store.memory().clone());
         let scheduler = Scheduler::new(platform.clock.clone(), config.threads);
-        let attachments = Arc::new(Attachments::new(store.clone()));
+        let attachments = Arc::new(Attachments::new(store.graph()));
         let activity = Arc::new(Activity::default());
         let statements = Arc::new(Statements::new(store.memory().clone()));
         let surroundings = Surroundings {
@@ -217,9 +207,14 @@ impl Database {
         self.shared.attachments.now().store.clone()
     }
 
-    /// The native store, whatever is attached.
-    pub(crate) fn native(&self) -> &NativeStore {
-        &self.shared.store
+    /// The own store, whatever is attached.
+    pub(crate) fn own_store(&self) -> Arc<dyn GraphStore> {
+        self.shared.store.graph()
+    }
+
+    /// The native store, to do what the verb says; fails with `UNSUPPORTED` on a ring of machines.
+    pub(crate) fn native_to(&self, verb: &str) -> Result<&NativeStore> {
+        self.shared.store.native_to(verb)
     }
 
     /// Counts of what the store has done since it was opened: commits, syncs, merges.
@@ -242,7 +237,7 @@ impl Database {
         &self.shared.spill
     }
 
-    /// The directory of the store.
+    /// The directory of the store; of a graph on a ring of machines, its address without a password.
     pub fn path(&self) -> &Path {
         self.shared.store.path()
     }
@@ -280,12 +275,12 @@ impl Database {
         self.shared.store.refresh(interrupt)
     }
 
-    /// Merges all writes into files.
+    /// Merges all writes into files. On a ring of machines, writes a checkpoint of the state of the log.
     pub fn checkpoint(&self) -> Result<()> {
-        self.shared.store.checkpoint(&Interrupt::new())
+        self.shared.store.checkpoint()
     }
 
-    /// Merges all writes, and the files as far as that goes.
+    /// Merges all writes, and the files as far as that goes. On a ring of machines, drops the part of the log that nobody needs.
     pub fn compact(&self, interrupt: &Interrupt) -> Result<()> {
         self.shared.store.compact(interrupt)
     }
@@ -293,7 +288,7 @@ impl Database {
     /// Copies the store as it is now into a new directory, while it is read and written. Files that the backup `base` of
     /// the same store has are shared with it, where both lie on one file system.
     pub fn backup(&self, destination: &Path, base: Option<&Path>, interrupt: &Interrupt) -> Result<CopySummary> {
-        self.shared.store.backup(destination, base, interrupt)
+        self.native_to("a backup")?.backup(destination, base, interrupt)
     }
 
     /// Imports files. If it fails, the store is as it was.
@@ -315,12 +310,13 @@ impl Database {
         interrupt: &Interrupt,
         build: impl FnOnce(&Arc<Version>) -> Result<(Arc<Version>, T)>,
     ) -> Result<T> {
-        self.shared.store.rebuild(interrupt, build)
+        self.native_to("an import")?.rebuild(interrupt, build)
     }
 
     /// Contents and location of the store.
     pub fn info(&self) -> Result<StoreInfo> {
-        let view = self.shared.store.read()?;
+        let view = self.own_store().read()?;
+        let (memtable_bytes, layout, cache) = self.shared.store.files_info()?;
         let (schema, statistics) = (view.schema(), view.statistics());
         let labels = schema.labels.iter().enumerate();
         let edge_types = schema.edge_types.iter().enumerate();
@@ -338,10 +334,10 @@ impl Database {
             statistics: crate::statistics::list(schema, statistics),
             sources: self.attachments()?,
             files: self.files()?,
-            memtable_bytes: self.shared.store.memtable_bytes(),
-            layout: self.shared.store.layout()?,
+            memtable_bytes,
+            layout,
             stats: self.shared.store.stats(),
-            cache: self.shared.store.cache_statistics(),
+            cache,
             memory: (self.memory().limit(), self.memory().used(), self.memory().peak()),
             memory_usage: self.memory().usage(),
         })
@@ -349,6 +345,9 @@ impl Database {
 
     fn files(&self) -> Result<Vec<(String, u64)>> {
         let (disk, path) = (&self.shared.platform.disk, self.shared.store.path());
+        if self.shared.store.directory().is_none() {
+            return Ok(Vec::new());
+        }
         let failed = |cause: std::io::Error| model::error!(Io, "{}: {cause}", path.display());
         let mut files = Vec::new();
         for name in disk.list(path).map_err(failed)? {

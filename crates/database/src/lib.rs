@@ -10,7 +10,7 @@
 //! - `attempts`: transactions that are tried again after a conflict.
 //! - [`slow_log`]: statements that took long, in a file.
 //! - [`settings`]: how a database is opened and how queries run.
-//! - [`database`]: a store that is open.
+//! - [`database`]: a store that is open. `engine`: its files, or a graph on a ring of machines.
 //! - [`session`]: statements and transactions of one user.
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
@@ -34,6 +34,7 @@ mod attempts;
 mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
+mod engine;
 pub mod export;
 pub mod import;
 pub mod load;
@@ -62,6 +63,7 @@ pub use attach::{
 };
 pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
+pub use engine::is_ring;
 pub use exec::profile::Counters;
 pub use model::memory::parse_bytes;
 pub use model::meter::{Wait, Waits};
@@ -86,6 +88,7 @@ pub use storage::check::Problem;
 
 /// Verifies every checksum and cross-reference of the store in a directory; an empty list means that all is well.
 pub fn check(path: &std::path::Path, interrupt: &Interrupt) -> Result<Vec<Problem>> {
+    engine::need_files(path, "a check")?;
     storage::check::check(&storage::os::platform(), path, interrupt)
 }
 
@@ -106,6 +109,7 @@ pub use storage::recover::{Loss, Recovery};
 
 /// Copies all that can be read of a damaged store into a new one; see [`storage::recover`].
 pub fn recover(damaged: &std::path::Path, new: &std::path::Path, interrupt: &Interrupt) -> Result<Recovery> {
+    engine::need_files(damaged, "a salvage")?;
     storage::recover::recover(&storage::os::platform(), damaged, new, interrupt)
 }
 
@@ -119,6 +123,7 @@ pub fn backup(
     base: Option<&std::path::Path>,
     interrupt: &Interrupt,
 ) -> Result<CopySummary> {
+    engine::need_files(store, "a backup")?;
     storage::backup::backup(&storage::os::platform(), store, destination, base, interrupt)
 }
 

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use model::store::{NewEdges, NewNodes};
-use model::{Column, Consumer, EdgeTypeId, GraphStore, Interrupt, NodeId, PropertyKeyId, Result, Value, error};
+use model::{Column, Consumer, EdgeTypeId, Interrupt, NodeId, PropertyKeyId, Result, Value, error};
 use storage::build::BuildConfig;
 use storage::bulk::{BulkLoad, EdgeRows, KeyRows, NodeRows, RowError};
 
@@ -150,7 +150,7 @@ impl Database {
         places: (usize, usize),
         rows: &'r dyn TableSource,
     ) -> Result<Converted<'r>> {
-        let view = self.native().read()?;
+        let view = self.own_store().read()?;
         let mut types = Vec::new();
         for (end, place) in [(&table.source, places.0), (&table.target, places.1)] {
             types.extend(stored(&*view, &end.label, &end.property)?.map(|kind| (place, kind)));

@@ -76,6 +76,9 @@ mod priorities;
 mod queries;
 #[path = "it/rel_tables.rs"]
 mod rel_tables;
+#[cfg(feature = "cql")]
+#[path = "it/ring.rs"]
+mod ring;
 #[path = "it/serializable.rs"]
 mod serializable;
 #[path = "it/show.rs"]

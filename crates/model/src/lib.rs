@@ -5,6 +5,7 @@
 //! - [`temporal`]: dates, times, date-times with zones, and durations.
 //! - [`value`]: one Cypher value, its equality and its order.
 //! - [`column`]: many values of one kind, the unit that all reads and writes move.
+//! - [`codec`]: values, rules and hashes as bytes, which stores share.
 //! - [`batch`]: rows of nodes and of edges, made of columns.
 //! - [`schema`]: names of labels, edge types and property keys; constraints and indexes.
 //! - [`statistics`]: what a planner may ask of a store.
@@ -28,6 +29,7 @@
 //! Invariants: no I/O happens here; no sibling crate is known here.
 
 pub mod batch;
+pub mod codec;
 pub mod column;
 pub mod condition;
 pub mod course;

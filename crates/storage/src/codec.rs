@@ -1,7 +1,7 @@
 //! Encodings of single things as bytes: packed integers, hashes that never change, tagged values, small directories.
+//!
+//! All but packed integers are in `model`, since other stores use them too.
 
 pub mod bits;
-pub mod bytes;
-pub mod hash;
-pub mod temporal;
-pub mod value;
+
+pub use model::codec::{bytes, hash, temporal, value};

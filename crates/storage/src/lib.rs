@@ -5,7 +5,7 @@
 //! - [`error`]: errors, in detail.
 //! - [`os`]: the real disk, clock and randomness; the only file that touches them.
 //! - [`file`]: immutable files with checksums.
-//! - [`codec`]: packed integers, stable hashes, tagged values.
+//! - [`codec`]: packed integers; stable hashes and tagged values, which `model` has.
 //! - `lock`: the lock of a store, which its writer holds.
 //! - [`manifest`]: the files that make up a store; the commit point.
 //! - [`column`]: property columns in encoded blocks.
@@ -19,7 +19,7 @@
 //! - [`build`]: a build of files under way, and streams of sorted edges.
 //! - [`levels`]: the levels of edge partitions.
 //! - [`ordered_index`]: ordered indexes.
-//! - `rules`, `sketch`: constraints and indexes as bytes; sketches of the data for the planner.
+//! - `sketch`: sketches of the data for the planner.
 //! - [`bulk`]: building files by external sort: import, and the merge of a memtable.
 //! - `index_build`: indexes and key indexes of what is there.
 //! - [`compact_nodes`]: merging the runs of nodes and of key indexes.
@@ -69,7 +69,6 @@ pub mod partition;
 mod problem;
 mod reading;
 pub mod recover;
-mod rules;
 pub mod segment;
 mod sketch;
 mod snapshot;

@@ -21,7 +21,7 @@ use crate::format::{
 };
 use crate::node_run::NodeRunEntry;
 use crate::ordered_index::OrderedEntry;
-use crate::rules;
+use model::codec::rules;
 
 pub(crate) mod sketches;
 

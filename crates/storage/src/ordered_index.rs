@@ -14,11 +14,14 @@
 //! says that at least one such edge runs between the two nodes, which the caller looks up.
 //! Cost: finding a place is a binary search in memory and the reading of one block for each run.
 
-pub mod encoding;
 pub(crate) mod entries;
 pub(crate) mod merge;
 pub mod run;
 pub mod sort;
 pub mod write;
 
+pub use model::codec::ordered as encoding;
 pub use run::{OrderedEntry, OrderedRun};
+
+#[cfg(test)]
+mod tests;

@@ -14,10 +14,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("storage", &["model"]),
     ("sources", &["model"]),
+    ("cluster", &["model"]),
     ("cypher", &["model"]),
     ("analytics", &["model"]),
     ("exec", &["model", "cypher"]),
-    ("database", &["model", "storage", "sources", "cypher", "exec", "analytics"]),
+    ("database", &["model", "storage", "sources", "cluster", "cypher", "exec", "analytics"]),
     ("introspect", &["model", "database"]),
     ("bolt", &[]),
     ("server", &["model", "bolt", "database"]),
@@ -49,6 +50,9 @@ const FENCED: &[(&str, &str)] = &[
     ("clap", "cli"),
     ("indicatif", "cli"),
     ("memmap2", "storage"),
+    ("scylla", "cluster"),
+    ("tokio", "cluster"),
+    ("futures-util", "cluster"),
 ];
 
 /// A crate, its pairs of modules, and the size of its largest set.
@@ -60,6 +64,7 @@ const CIRCLES: &[Circles] = &[
     ("model", &[], 0),
     ("storage", &[("engine", "transaction")], 8),
     ("sources", &[], 3),
+    ("cluster", &[], 0),
     ("cypher", &[], 0),
     ("analytics", &[], 0),
     ("exec", &[("neighbor_lists", "runtime"), ("parallel", "runtime")], 4),

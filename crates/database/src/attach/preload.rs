@@ -18,7 +18,7 @@ use exec::{Environment, QueryMemory, RunSettings};
 use model::limits::BATCH_ROWS;
 use model::procedure::GraphAccess;
 use model::{
-    Column, Constraint, Consumer, EdgeTypeId, Error, GraphStore, Interrupt, LabelId, Map, NodeBatch, NodeId, NodeScan,
+    Column, Constraint, Consumer, EdgeTypeId, Error, Interrupt, LabelId, Map, NodeBatch, NodeId, NodeScan,
     PropertyKeyId, Result, Rule, Value, error,
 };
 use sources::definition::{GraphDefinition, NodeKind, Rows};
@@ -85,7 +85,7 @@ impl Database {
         copy.made = copy.add_constraints(chosen.is_some())?;
         let copied = self.preload_into(&mut copy, chosen, types);
         if copied.is_err() && !copy.made.is_empty() {
-            let mut transaction = self.native().write()?;
+            let mut transaction = self.own_store().write()?;
             copy.made.iter().try_for_each(|made| transaction.drop_constraint(&made.name))?;
             transaction.commit()?;
         }
@@ -103,7 +103,7 @@ impl Database {
         config.on_duplicate = storage::bulk::OnDuplicate::Error;
         let _held = self.memory().charge(Consumer::Import, config.memory_bytes);
         let chosen_part = chosen.is_some();
-        self.native().rebuild(copy.interrupt, |base| {
+        self.native_to("a copy of a source")?.rebuild(copy.interrupt, |base| {
             let mut load = BulkLoad::new(base, config, copy.interrupt)?;
             let nodes = copy.nodes(chosen, &mut load)?;
             let _ids = self.memory().charge(Consumer::Import, nodes.len() * size_of::<(NodeId, NodeId)>());
@@ -206,7 +206,7 @@ impl Copying<'_> {
 
     /// Makes the source's uniqueness constraints on labels that the native store has no node of, and tells which.
     fn add_constraints(&self, is_part: bool) -> Result<Vec<Made>> {
-        let mut transaction = self.database.native().write()?;
+        let mut transaction = self.database.own_store().write()?;
         let mut made = Vec::new();
         for constraint in &self.view.schema().constraints {
             let Some((label, key)) = constraint.lookup_key() else { continue };

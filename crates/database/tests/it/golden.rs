@@ -123,6 +123,27 @@ fn two_threads_over_few_nodes() {
     });
 }
 
+/// On a real ring, if there is one: see `ring`.
+#[cfg(feature = "cql")]
+#[test]
+fn ring_of_machines() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    let Some(_) = crate::ring::address(1) else { return };
+    let host = std::env::var("KNOTWORK_CQL").expect("there is an address");
+    let keyspace = format!("knot_golden_{}", std::process::id());
+    let config = cluster::cql::CqlConfig { copies: 1, ..cluster::cql::CqlConfig::new(vec![host], keyspace) };
+    let tables = Arc::new(cluster::cql::CqlTables::connect(&config).expect("connecting to the ring"));
+    let (platform, graphs) = (storage::os::platform(), AtomicI64::new(1));
+    check_semantics(ScanOrder::AsMade, &|| {
+        let graph = graphs.fetch_add(1, Ordering::Relaxed);
+        let settings = cluster::Settings::new(graph, platform.clock.clone(), platform.random.clone());
+        Box::new(Bare::new(Box::new(cluster::ClusterStore::open(tables.clone(), settings).expect("opening a graph"))))
+    });
+    assert!(graphs.into_inner() > 50, "each graph of the files was made");
+}
+
 #[test]
 fn no_optimizer() {
     check_semantics(ScanOrder::AsMade, &|| {

@@ -14,7 +14,7 @@ use model::{Column, Constraint, EdgeTypeId, Index, LabelId, NodeId, PropertyKeyI
 use super::column::{column, put_column, put_words, words};
 use crate::codec::bytes::{Get, Put};
 use crate::format::{EDGE_NUMBER_LIMIT, NODE_ID_LIMIT};
-use crate::rules;
+use model::codec::rules;
 
 const LABEL: u8 = 1;
 const EDGE_TYPE: u8 = 2;

@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 
 use model::limits::BATCH_ROWS;
 use model::{
-    Direction, EdgeBatch, EdgeTypeId, Expand, GraphStore, LabelId, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId,
-    Result,
+    Direction, EdgeBatch, EdgeTypeId, Expand, LabelId, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, Result,
 };
 use sources::definition::EndNode;
 use sources::federation::{Federation, member_of_node};
@@ -89,7 +88,7 @@ impl Copying<'_> {
         others: &dyn Crossing,
         loader: &mut EdgeLoader,
     ) -> Result<()> {
-        let native = self.database.native().read()?;
+        let native = self.database.own_store().read()?;
         let labels: Vec<LabelId> = (0..native.schema().labels.len() as u32).map(LabelId).collect();
         for label in labels {
             let name = native.schema().label_name(label);

@@ -2,11 +2,11 @@
 //!
 //! An integer and the float equal to it hash alike, as they are equal in Cypher.
 
-pub use model::mix::mix64 as mix;
+pub use crate::mix::mix64 as mix;
 
-use model::Value;
-use model::mix::SPLITMIX_STEP;
-use model::temporal::LocalDateTime;
+use crate::mix::SPLITMIX_STEP;
+use crate::temporal::LocalDateTime;
+use crate::value::Value;
 
 const SEED: u64 = SPLITMIX_STEP;
 const FOLD: u64 = 0xa076_1d64_78bd_642f;
@@ -88,7 +88,7 @@ fn hash_moment(seed: u64, moment: LocalDateTime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{hash_float, hash_int, hash_text, hash_value};
-    use model::Value;
+    use crate::value::Value;
 
     #[test]
     fn equal_numbers_hash_alike() {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
-use model::{Constraint, Index, PropertyKind, PropertyType, Result, Rule, Subject};
+use crate::error::Result;
+use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
+use crate::schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Subject};
 
-use crate::codec::bytes::{Get, Put};
+use super::bytes::{Get, Put};
 
 const LABEL: u8 = 0;
 const EDGE_TYPE: u8 = 1;
@@ -18,7 +19,7 @@ const LIST_TYPE: u8 = 4;
 const ENDS: u8 = 5;
 
 /// Adds a constraint.
-pub(crate) fn put_constraint(constraint: &Constraint, out: &mut Vec<u8>) {
+pub fn put_constraint(constraint: &Constraint, out: &mut Vec<u8>) {
     out.put_text(&constraint.name);
     put_subject(constraint.subject, out);
     put_keys(&constraint.keys, out);
@@ -40,7 +41,7 @@ pub(crate) fn put_constraint(constraint: &Constraint, out: &mut Vec<u8>) {
 }
 
 /// The next constraint.
-pub(crate) fn constraint(get: &mut Get<'_>) -> Result<Constraint> {
+pub fn constraint(get: &mut Get<'_>) -> Result<Constraint> {
     let (name, subject, keys) = (Arc::from(get.text()?), subject(get)?, any_keys(get)?);
     let rule = match get.u8()? {
         UNIQUE => Rule::Unique,
@@ -58,14 +59,14 @@ pub(crate) fn constraint(get: &mut Get<'_>) -> Result<Constraint> {
 }
 
 /// Adds an index.
-pub(crate) fn put_index(index: &Index, out: &mut Vec<u8>) {
+pub fn put_index(index: &Index, out: &mut Vec<u8>) {
     out.put_text(&index.name);
     put_subject(index.subject, out);
     put_keys(&index.keys, out);
 }
 
 /// The next index.
-pub(crate) fn index(get: &mut Get<'_>) -> Result<Index> {
+pub fn index(get: &mut Get<'_>) -> Result<Index> {
     Ok(Index { name: Arc::from(get.text()?), subject: subject(get)?, keys: keys(get)? })
 }
 
@@ -76,7 +77,7 @@ fn kind(get: &mut Get<'_>) -> Result<PropertyKind> {
 }
 
 /// Adds what a constraint or index is about.
-pub(crate) fn put_subject(subject: Subject, out: &mut Vec<u8>) {
+pub fn put_subject(subject: Subject, out: &mut Vec<u8>) {
     let (tag, id) = match subject {
         Subject::Label(label) => (LABEL, label.0),
         Subject::EdgeType(edge_type) => (EDGE_TYPE, edge_type.0),
@@ -86,7 +87,7 @@ pub(crate) fn put_subject(subject: Subject, out: &mut Vec<u8>) {
 }
 
 /// Reads the subject of a constraint or index.
-pub(crate) fn subject(get: &mut Get<'_>) -> Result<Subject> {
+pub fn subject(get: &mut Get<'_>) -> Result<Subject> {
     match (get.u8()?, get.u32()?) {
         (LABEL, id) => Ok(Subject::Label(LabelId(id))),
         (EDGE_TYPE, id) => Ok(Subject::EdgeType(EdgeTypeId(id))),
@@ -95,13 +96,13 @@ pub(crate) fn subject(get: &mut Get<'_>) -> Result<Subject> {
 }
 
 /// Adds property keys.
-pub(crate) fn put_keys(keys: &[PropertyKeyId], out: &mut Vec<u8>) {
+pub fn put_keys(keys: &[PropertyKeyId], out: &mut Vec<u8>) {
     out.put_u32(keys.len() as u32);
     keys.iter().for_each(|key| out.put_u32(key.0));
 }
 
 /// Property keys, one at least.
-pub(crate) fn keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
+pub fn keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
     let keys = any_keys(get)?;
     if keys.is_empty() {
         return Err(get.damage("an index names no property"));
@@ -117,8 +118,8 @@ fn any_keys(get: &mut Get<'_>) -> Result<Vec<PropertyKeyId>> {
 mod tests {
     use std::path::Path;
 
-    use model::id::{EdgeTypeId, LabelId, PropertyKeyId};
-    use model::{Constraint, Index, PropertyKind, PropertyType, Rule, Subject};
+    use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
+    use crate::{Constraint, Index, PropertyKind, PropertyType, Rule, Subject};
 
     use super::{constraint, index, put_constraint, put_index};
     use crate::codec::bytes::Get;

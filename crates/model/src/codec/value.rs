@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use model::{Result, Value};
+use crate::error::Result;
+use crate::value::Value;
 
 use super::bytes::{Get, Put};
 use super::temporal;
@@ -113,8 +114,8 @@ fn decode_nested(bytes: &mut Get<'_>, depth: usize) -> Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::{Get, decode, encode};
-    use model::Value;
-    use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+    use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+    use crate::value::Value;
     use std::path::Path;
     use std::sync::Arc;
 

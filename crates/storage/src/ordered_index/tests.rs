@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use model::{KeyRange, Value};
 
-use super::{after_prefix, byte_range, has_nan, hold_nan, put_value};
+use model::codec::ordered::{after_prefix, byte_range, has_nan, hold_nan, put_value};
 
 fn bytes(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -6,9 +6,10 @@
 
 use std::ops::Bound;
 
-use model::id::NodeId;
-use model::temporal::{Duration, LocalDateTime};
-use model::{KeyRange, Value};
+use crate::id::NodeId;
+use crate::index_scan::KeyRange;
+use crate::temporal::{Duration, LocalDateTime};
+use crate::value::Value;
 
 const LIST_END: u8 = 0x01;
 const LIST: u8 = 0x10;
@@ -270,6 +271,3 @@ fn tag_of(value: &Value) -> Option<u8> {
     let mut bytes = Vec::new();
     put_value(value, &mut bytes).then(|| bytes[0])
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,8 @@
 //! Values of time as bytes: of a fixed length each, except for the names of zones.
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
-use model::{Result, Value};
+use crate::error::Result;
+use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
+use crate::value::Value;
 
 use super::bytes::{Get, Put};
 
@@ -58,7 +59,7 @@ fn seconds_of(get: &mut Get<'_>) -> Result<LocalDateTime> {
 }
 
 /// The value that was read; out of its bounds it is damage.
-pub(crate) fn sound<T: Copy + Into<Value>>(get: &Get<'_>, found: T) -> Result<T> {
+pub fn sound<T: Copy + Into<Value>>(get: &Get<'_>, found: T) -> Result<T> {
     match found.into().check_time() {
         Ok(()) => Ok(found),
         Err(error) => Err(get.damage(error.message())),

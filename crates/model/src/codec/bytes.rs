@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use model::Result;
-
-use crate::error::StorageError;
+use crate::error::{Error, ErrorCode, Result};
 
 /// Writing into a byte vector.
 pub trait Put {
@@ -79,8 +77,9 @@ impl<'a> Get<'a> {
     }
 
     /// An error at the present place.
-    pub fn damage(&self, problem: impl Into<String>) -> model::Error {
-        StorageError::corrupt(self.path, self.origin + self.at as u64, problem)
+    pub fn damage(&self, problem: impl Into<String>) -> Error {
+        let (place, offset) = (self.path.display(), self.origin + self.at as u64);
+        Error::new(ErrorCode::Corrupt, format!("{place} at byte {offset}: {}", problem.into()))
     }
 
     /// A byte.

@@ -1,0 +1,40 @@
+//! A property graph on a wide-column store, such as Apache Cassandra: written by any number of processes, with transactions.
+//!
+//! Modules in reading order:
+//! - [`tables`]: the port of the wide-column store, and the tables.
+//! - [`settings`]: settings of a store. `cql`: Apache Cassandra as a wide-column store.
+//! - `rows`: nodes, edges and entries of indexes as rows. `body`: rows of a transaction as bytes.
+//! - `items`: what a transaction wrote or relies on. `state`: names, rules, counts and ids. `record`: records of the log.
+//! - `ring`: the tables of one graph, with repeats and errors.
+//! - `log`: the shared log as one process knows it. `commit`: appending to it.
+//! - `reader`: rows of one moment. `overlay`: writes of a transaction. `view`: both as a `ReadView`.
+//! - `ids`: blocks of ids of nodes and edges.
+//! - `shared`: what views and transactions share. `transaction`: the checks and effects of writing.
+//! - `store`: the store itself.
+//!
+//! After: Bernstein, Reid, Das, "Hyder: a transactional record manager for shared flash", 2011; Balakrishnan et al., "Tango:
+//! distributed data structures over a shared log", 2013.
+
+#[cfg(feature = "cql")]
+pub mod cql;
+pub mod settings;
+pub mod tables;
+
+mod body;
+mod commit;
+mod ids;
+mod items;
+mod log;
+mod overlay;
+mod reader;
+mod record;
+mod ring;
+mod rows;
+mod shared;
+mod state;
+mod store;
+mod transaction;
+mod view;
+
+pub use settings::Settings;
+pub use store::ClusterStore;

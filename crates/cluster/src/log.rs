@@ -1,0 +1,185 @@
+//! The shared log as one process knows it: the state up to the last record whose rows are all written, and the records
+//! behind it.
+//!
+//! Invariants: the state comes to include a record only when all before it are included and its rows are all written, so
+//! that a view of the state finds them; records are never changed once they are in the log.
+
+mod catch_up;
+mod checkpoint;
+
+pub(crate) use catch_up::too_old;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{Map, Result, error};
+
+use crate::body::rows_of;
+use crate::record::{Record, TransactionId};
+use crate::ring::Ring;
+use crate::rows::int;
+use crate::settings::Settings;
+use crate::state::{Ids, State};
+use crate::tables::{Change, Field, LogPage, RowWrite, Table};
+
+/// Records that are kept to be compared with transactions that began before them.
+const RECENT_RECORDS: usize = 4_096;
+
+/// Records of transactions, by sequence number.
+pub(crate) type Records = BTreeMap<u64, Arc<Record>>;
+
+/// Rows of transactions of this process, which need not be read.
+pub(crate) type OwnRows = Map<TransactionId, Arc<[u8]>>;
+
+/// The log of a graph.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) ring: Ring,
+    pub(crate) settings: Settings,
+    /// Number of this process.
+    pub(crate) writer: u64,
+    followed: Mutex<Followed>,
+}
+
+/// Progress of this process along the log.
+#[derive(Debug, Default)]
+struct Followed {
+    state: Arc<State>,
+    /// The last records that the state includes.
+    recent: VecDeque<Arc<Record>>,
+    /// Records behind the state.
+    ahead: Records,
+    /// Records behind the state whose rows are all written.
+    applied: BTreeSet<u64>,
+    /// First ids of the blocks that this process was given and has not taken.
+    grants: Map<TransactionId, Ids>,
+    /// The record behind the state, if its rows were not all written when it was seen first, at that time.
+    stuck: Option<(u64, u64)>,
+    /// When the log was last read.
+    read_ns: Option<u64>,
+}
+
+impl Followed {
+    /// Includes in the state what can be.
+    fn advance(&mut self, writer: u64) -> Result<()> {
+        loop {
+            let sequence = self.state.sequence + 1;
+            if !self.applied.contains(&sequence) {
+                return Ok(());
+            }
+            let Some(record) = self.ahead.get(&sequence).cloned() else { return Ok(()) };
+            let mut state = State::clone(&self.state);
+            for member in &record.members {
+                let first = state.apply(sequence, &member.delta)?;
+                if record.writer == writer && member.delta.block != Ids::default() {
+                    self.grants.insert(member.transaction, first);
+                }
+            }
+            state.sequence = sequence;
+            self.state = Arc::new(state);
+            self.ahead.remove(&sequence);
+            self.applied.remove(&sequence);
+            self.recent.push_back(Arc::new(record.without_rows()));
+            if self.recent.len() > RECENT_RECORDS {
+                self.recent.pop_front();
+            }
+        }
+    }
+
+    /// Number of the first record that is kept.
+    fn first_recent(&self) -> u64 {
+        self.state.sequence + 1 - self.recent.len() as u64
+    }
+}
+
+impl Log {
+    /// A log of which nothing is known yet.
+    pub(crate) fn new(ring: Ring, settings: Settings) -> Log {
+        let writer = settings.random.next_u64();
+        Log { ring, settings, writer, followed: Mutex::default() }
+    }
+
+    fn followed(&self) -> MutexGuard<'_, Followed> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The partition of a record.
+    pub(crate) fn epoch(&self, sequence: u64) -> i64 {
+        (sequence / self.settings.epoch_records) as i64
+    }
+
+    /// The last state that this process knows.
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.followed().state.clone()
+    }
+
+    /// The first ids of a block that this process was given.
+    pub(crate) fn take_grant(&self, transaction: TransactionId) -> Option<Ids> {
+        self.followed().grants.remove(&transaction)
+    }
+
+    /// Adds a record that was appended or found.
+    pub(crate) fn note(&self, sequence: u64, record: &Arc<Record>) {
+        let mut followed = self.followed();
+        if sequence > followed.state.sequence {
+            followed.ahead.insert(sequence, record.clone());
+        }
+    }
+
+    /// Reads a record.
+    pub(crate) fn decode(&self, bytes: &[u8]) -> Result<Arc<Record>> {
+        Record::decode(bytes, self.settings.epoch_records).map(Arc::new)
+    }
+
+    /// Adds a page of the log that begins behind a sequence number. The records of a page that has a gap are asked for one by
+    /// one: one that was appended may not have come to a majority yet.
+    fn absorb(&self, page: &LogPage, after: u64) -> Result<Arc<State>> {
+        let mut records: Records = BTreeMap::new();
+        for (sequence, bytes) in &page.records {
+            let sequence = *sequence as u64;
+            let expected = after + 1 + records.len() as u64;
+            for missing in expected..sequence {
+                let found = self.ring.read_place(self.epoch(missing), missing as i64)?;
+                let Some(bytes) = found else { return Err(self.missing(missing)) };
+                records.insert(missing, self.decode(&bytes)?);
+            }
+            records.insert(sequence, self.decode(bytes)?);
+        }
+        let mut followed = self.followed();
+        let sequence = followed.state.sequence;
+        followed.ahead.extend(records.into_iter().filter(|(number, _)| *number > sequence));
+        followed.applied.extend(page.applied.iter().map(|&number| number as u64).filter(|&number| number > sequence));
+        followed.advance(self.writer)?;
+        Ok(followed.state.clone())
+    }
+
+    fn missing(&self, sequence: u64) -> model::Error {
+        error!(Corrupt, "graph {}: record {sequence} of the log is not there, a later one is", self.ring.graph)
+    }
+
+    /// Writes the rows of a record and marks it. Whoever does so again writes the same.
+    pub(crate) fn apply(&self, sequence: u64, record: &Record, own: &OwnRows) -> Result<()> {
+        let mut rows = Vec::new();
+        for member in &record.members {
+            let bytes = match own.get(&member.transaction) {
+                Some(bytes) => bytes.clone(),
+                None => member.rows.load(&self.ring, member.transaction)?,
+            };
+            rows.append(&mut rows_of(&bytes, sequence as i64)?);
+        }
+        self.ring.write(&rows)?;
+        let mark = RowWrite {
+            table: Table::Applied,
+            partition: vec![Field::Int(self.ring.graph), Field::Int(self.epoch(sequence))],
+            clustering: vec![int(sequence)],
+            timestamp: sequence as i64,
+            change: Change::Put(vec![(0, Field::Int(1))]),
+        };
+        self.ring.write(&[mark])?;
+        let mut followed = self.followed();
+        if sequence > followed.state.sequence {
+            followed.applied.insert(sequence);
+        }
+        followed.advance(self.writer)
+    }
+}

@@ -1,0 +1,79 @@
+//! Settings of a store.
+
+use std::sync::Arc;
+
+use model::Capabilities;
+use model::platform::{Clock, Random};
+
+/// Records in a partition of the log, unless told otherwise.
+const EPOCH_RECORDS: u64 = 4_096;
+/// Records between two checkpoints, unless told otherwise.
+const CHECKPOINT_RECORDS: u64 = 1_024;
+/// Time after which the rows of a record that nobody has marked are written by another.
+const PATIENCE_NS: u64 = 2_000_000_000;
+/// Times that an operation is tried.
+const ATTEMPTS: u32 = 8;
+/// Rows that a transaction writes at most.
+const TRANSACTION_ROWS_MAX: usize = 2_000_000;
+/// Bytes of those rows at most.
+const TRANSACTION_BYTES_MAX: usize = 256 << 20;
+
+/// Settings of one store.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Number of the graph within its tables.
+    pub graph: i64,
+    /// Clock by which waits are measured. It orders nothing.
+    pub clock: Arc<dyn Clock>,
+    /// Names of transactions, which must differ between processes.
+    pub random: Arc<dyn Random>,
+    /// Age up to which a snapshot may miss commits of other processes; with 0 it sees all that were acknowledged, at the cost
+    /// of a round trip.
+    pub staleness_ns: u64,
+    /// Time after which the rows of a record that nobody has marked are written by another.
+    pub patience_ns: u64,
+    /// Records in a partition of the log; the same in all processes.
+    pub epoch_records: u64,
+    /// Records between two checkpoints.
+    pub checkpoint_records: u64,
+    /// Times that an operation is tried.
+    pub attempts: u32,
+    /// Rows that a transaction writes at most.
+    pub transaction_rows_max: usize,
+    /// Bytes of those rows at most.
+    pub transaction_bytes_max: usize,
+    /// Writing is refused.
+    pub is_read_only: bool,
+}
+
+impl Settings {
+    /// The default settings of a graph.
+    pub fn new(graph: i64, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Settings {
+        Settings {
+            graph,
+            clock,
+            random,
+            staleness_ns: 0,
+            patience_ns: PATIENCE_NS,
+            epoch_records: EPOCH_RECORDS,
+            checkpoint_records: CHECKPOINT_RECORDS,
+            attempts: ATTEMPTS,
+            transaction_rows_max: TRANSACTION_ROWS_MAX,
+            transaction_bytes_max: TRANSACTION_BYTES_MAX,
+            is_read_only: false,
+        }
+    }
+
+    /// The abilities of a store with these settings.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            writes: !self.is_read_only,
+            dense_node_ids: true,
+            expands_against_direction: true,
+            looks_up_by_key: true,
+            streams_edges: false,
+            is_remote: true,
+            flexible_schema: true,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The state of a graph that is not in rows: names, rules, counts and ids, made of the records of the log one after the other.
+//!
+//! Invariant: the state at a sequence number is the same in every process, whether it was made of records or read from a
+//! checkpoint.
+
+mod bytes;
+
+use std::sync::Arc;
+
+pub(crate) use bytes::rules_of;
+use model::{
+    Constraint, EdgeTypeId, Index, LabelId, Map, PropertyKeyId, Result, Schema, SortKey, Statistics, Subject, error,
+};
+
+/// The state at a sequence number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// Number of the last record in it; 0 before the first.
+    pub(crate) sequence: u64,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) statistics: Arc<Statistics>,
+    /// The first node id, and the first number of an edge, that nobody was given.
+    pub(crate) next: Ids,
+    /// Numbers of indexes and of constraints that have one, by name.
+    pub(crate) indexes: Arc<Map<Arc<str>, u32>>,
+    /// The first number of an index that was never used.
+    pub(crate) next_index: u32,
+    /// The last record that changed the edges: which there are.
+    pub(crate) edges_changed: u64,
+    /// The last record that changed properties of edges.
+    pub(crate) edge_properties_changed: u64,
+}
+
+/// Numbers of ids, of nodes and of edges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ids {
+    pub(crate) nodes: u64,
+    pub(crate) edges: u64,
+}
+
+/// Lists of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameKind {
+    Label,
+    EdgeType,
+    PropertyKey,
+}
+
+impl NameKind {
+    pub(crate) const ALL: [NameKind; 3] = [NameKind::Label, NameKind::EdgeType, NameKind::PropertyKey];
+
+    /// The names of that kind.
+    pub(crate) fn of(self, schema: &Schema) -> &model::schema::Names {
+        match self {
+            NameKind::Label => &schema.labels,
+            NameKind::EdgeType => &schema.edge_types,
+            NameKind::PropertyKey => &schema.property_keys,
+        }
+    }
+
+    fn of_mut(self, schema: &mut Schema) -> &mut model::schema::Names {
+        match self {
+            NameKind::Label => &mut schema.labels,
+            NameKind::EdgeType => &mut schema.edge_types,
+            NameKind::PropertyKey => &mut schema.property_keys,
+        }
+    }
+}
+
+/// A name that a transaction gave a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewName {
+    pub(crate) kind: NameKind,
+    pub(crate) number: u32,
+    pub(crate) name: Arc<str>,
+}
+
+/// All constraints, indexes and sort keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) constraints: Vec<Constraint>,
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) sort_keys: Vec<SortKey>,
+    pub(crate) numbers: Vec<(Arc<str>, u32)>,
+    pub(crate) next_index: u32,
+}
+
+/// Changes of counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) nodes: i64,
+    pub(crate) edges: i64,
+    pub(crate) labels: Vec<(LabelId, i64)>,
+    pub(crate) types: Vec<(EdgeTypeId, i64)>,
+}
+
+/// Change of the state by one transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delta {
+    pub(crate) names: Vec<NewName>,
+    /// The rules, if they changed.
+    pub(crate) rules: Option<Rules>,
+    pub(crate) counts: Counts,
+    /// Numbers of ids that are given to the process of the record.
+    pub(crate) block: Ids,
+    /// True if nodes or edges were written.
+    pub(crate) has_data: bool,
+    /// True if edges came or went.
+    pub(crate) has_edges: bool,
+    /// True if properties of edges changed.
+    pub(crate) has_edge_properties: bool,
+}
+
+/// An index with its number: an ordered index, or the values of a constraint.
+#[derive(Clone, Debug)]
+pub(crate) struct NumberedIndex {
+    pub(crate) number: u32,
+    pub(crate) subject: Subject,
+    pub(crate) keys: Vec<PropertyKeyId>,
+    pub(crate) name: Arc<str>,
+    /// True if no two may have the same values.
+    pub(crate) is_unique: bool,
+}
+
+/// All indexes of a schema, those of constraints among them.
+pub(crate) fn indexes_of(schema: &Schema, numbers: &Map<Arc<str>, u32>) -> Vec<NumberedIndex> {
+    let of_constraints = schema.constraints.iter().filter(|held| held.lookup_key().is_some());
+    let of_constraints = of_constraints.map(|held| (&held.name, held.subject, &held.keys));
+    let ordered = schema.indexes.iter().map(|index| (&index.name, index.subject, &index.keys));
+    let numbered = |(name, subject, keys): (&Arc<str>, Subject, &Vec<PropertyKeyId>)| {
+        let number = *numbers.get(name)?;
+        let is_unique = schema.constraints.iter().any(|held| held.name == *name && held.is_unique());
+        Some(NumberedIndex { number, subject, keys: keys.clone(), name: name.clone(), is_unique })
+    };
+    of_constraints.chain(ordered).filter_map(numbered).collect()
+}
+
+fn add(count: &mut u64, change: i64) {
+    *count = count.saturating_add_signed(change);
+}
+
+impl State {
+    /// The state behind a further transaction of the record with that number, and the first ids of its block.
+    pub(crate) fn apply(&mut self, sequence: u64, delta: &Delta) -> Result<Ids> {
+        let first = self.next;
+        self.next.nodes += delta.block.nodes;
+        self.next.edges += delta.block.edges;
+        if !delta.names.is_empty() || delta.rules.is_some() {
+            let schema = Arc::make_mut(&mut self.schema);
+            for NewName { kind, number, name } in &delta.names {
+                let found = kind.of_mut(schema).intern(name);
+                if found != *number {
+                    return Err(error!(
+                        Corrupt,
+                        "record {sequence} of the log: the name {name} has the number {found}"
+                    ));
+                }
+            }
+            if let Some(rules) = &delta.rules {
+                schema.constraints.clone_from(&rules.constraints);
+                schema.indexes.clone_from(&rules.indexes);
+                schema.sort_keys.clone_from(&rules.sort_keys);
+                self.indexes = Arc::new(rules.numbers.iter().cloned().collect());
+                self.next_index = rules.next_index;
+            }
+        }
+        if delta.counts != Counts::default() {
+            let statistics = Arc::make_mut(&mut self.statistics);
+            add(&mut statistics.nodes, delta.counts.nodes);
+            add(&mut statistics.edges, delta.counts.edges);
+            for (label, change) in &delta.counts.labels {
+                add(statistics.nodes_by_label.entry(*label).or_default(), *change);
+            }
+            for (edge_type, change) in &delta.counts.types {
+                add(statistics.edges_by_type.entry(*edge_type).or_default(), *change);
+            }
+        }
+        if delta.has_edges {
+            self.edges_changed = sequence;
+        }
+        if delta.has_edge_properties {
+            self.edge_properties_changed = sequence;
+        }
+        Ok(first)
+    }
+}
+
+/// Differences between two counts.
+pub(crate) fn difference(before: &Statistics, after: &Statistics) -> Counts {
+    let change = |before: u64, after: u64| after.wrapping_sub(before) as i64;
+    let mut labels: Vec<(LabelId, i64)> = Vec::new();
+    for (&label, &count) in &after.nodes_by_label {
+        labels.push((label, change(before.label(label), count)));
+    }
+    let mut types: Vec<(EdgeTypeId, i64)> = Vec::new();
+    for (&edge_type, &count) in &after.edges_by_type {
+        types.push((edge_type, change(before.edge_type(edge_type), count)));
+    }
+    labels.retain(|(_, change)| *change != 0);
+    types.retain(|(_, change)| *change != 0);
+    labels.sort_unstable();
+    types.sort_unstable();
+    Counts { nodes: change(before.nodes, after.nodes), edges: change(before.edges, after.edges), labels, types }
+}

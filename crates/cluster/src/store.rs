@@ -1,0 +1,78 @@
+//! A graph on a wide-column store.
+
+use std::sync::Arc;
+
+use model::store::Moment;
+use model::{Capabilities, GraphStore, ReadView, Result, WriteTransaction, error};
+
+use crate::commit::Queue;
+use crate::ids::Blocks;
+use crate::log::Log;
+use crate::overlay::Overlay;
+use crate::reader::Reader;
+use crate::ring::Ring;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::tables::Tables;
+use crate::transaction::Transaction;
+use crate::view::View;
+
+/// A graph on a wide-column store, as one process sees it. Any number of processes may have the same graph open.
+#[derive(Debug)]
+pub struct ClusterStore {
+    shared: Arc<Shared>,
+}
+
+impl ClusterStore {
+    /// Opens a graph, which is empty if nobody has written it. The newest checkpoint is read, and the log behind it.
+    pub fn open(tables: Arc<dyn Tables>, settings: Settings) -> Result<ClusterStore> {
+        let ring = Ring { tables, graph: settings.graph, attempts: settings.attempts };
+        let log = Log::new(ring, settings);
+        log.load_checkpoint()?;
+        log.catch_up()?;
+        let (queue, blocks, number) = (Queue::default(), Blocks::default(), Moment::next_store());
+        Ok(ClusterStore { shared: Arc::new(Shared { log, queue, blocks, number }) })
+    }
+
+    /// Writes a checkpoint of the state now.
+    pub fn checkpoint(&self) -> Result<()> {
+        let state = self.shared.log.catch_up()?;
+        self.shared.log.write_checkpoint(&state)
+    }
+
+    /// Writes a checkpoint, and drops the epochs of the log that nobody needs: the number of them. A process that sleeps
+    /// meanwhile goes on with the checkpoint; its open transactions end with `CONFLICT`.
+    pub fn trim(&self) -> Result<u64> {
+        self.shared.log.trim()
+    }
+
+    /// Number of the last record of the log that a view would see now.
+    pub fn sequence(&self) -> Result<u64> {
+        Ok(self.shared.log.follow()?.sequence)
+    }
+
+    fn view(&self, is_transaction: bool) -> Result<View> {
+        let state = self.shared.log.follow()?;
+        let reader = Reader { ring: self.shared.log.ring.clone(), at: state.sequence };
+        let own = Overlay::new(&state);
+        let (capabilities, store) = (self.capabilities(), self.shared.number);
+        Ok(View { reader, state, own, capabilities, store, is_transaction })
+    }
+}
+
+impl GraphStore for ClusterStore {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.log.settings.capabilities()
+    }
+
+    fn read(&self) -> Result<Arc<dyn ReadView>> {
+        Ok(Arc::new(self.view(false)?))
+    }
+
+    fn write(&self) -> Result<Box<dyn WriteTransaction>> {
+        if self.shared.log.settings.is_read_only {
+            return Err(error!(ReadOnly, "the graph was opened for reading only"));
+        }
+        Ok(Box::new(Transaction::new(self.shared.clone(), self.view(true)?)))
+    }
+}

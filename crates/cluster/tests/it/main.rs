@@ -1,0 +1,12 @@
+//! Tests of the store on a simulated ring of replicas.
+
+mod contract;
+mod crashes;
+mod graph;
+mod histories;
+mod log;
+mod races;
+#[cfg(feature = "cql")]
+mod real_ring;
+mod ring;
+mod rounds;

@@ -1,0 +1,118 @@
+//! A graph on a ring of machines, by its address.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cluster::cql::{CqlConfig, CqlTables};
+use cluster::{ClusterStore, Settings};
+use model::limits::MEMORY_BYTES_MIN;
+use model::platform::Platform;
+use model::{Error, MemoryBudget, Result, error};
+
+use super::RING_SCHEME;
+use crate::settings::{Access, Config};
+
+/// Port of Cassandra.
+const PORT: u16 = 9_042;
+/// Number of the graph in its keyspace, unless the address says another.
+const GRAPH: i64 = 1;
+
+/// A graph on a ring.
+pub(crate) struct Ring {
+    pub(super) store: Arc<ClusterStore>,
+    pub(super) memory: Arc<MemoryBudget>,
+    /// Its address, without a password.
+    pub(super) address: PathBuf,
+}
+
+/// An address, taken apart: `cql://[USER:PASSWORD@]HOST[:PORT][,HOST…]/KEYSPACE[?graph=N&copies=N]`.
+#[derive(Debug)]
+struct Address {
+    cql: CqlConfig,
+    graph: i64,
+    shown: String,
+}
+
+fn malformed(problem: &str) -> Error {
+    error!(Argument, "the address of the ring: {problem}")
+        .with_remedy("write cql://HOST/KEYSPACE, as cql://127.0.0.1:9042/social")
+}
+
+impl Address {
+    fn parse(text: &str) -> Result<Address> {
+        let rest = text.strip_prefix(RING_SCHEME).ok_or_else(|| malformed("it does not begin with cql://"))?;
+        let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, keyspace) = place.split_once('/').ok_or_else(|| malformed("no keyspace is named"))?;
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => {
+                let parts = login.split_once(':').ok_or_else(|| malformed("a login is USER:PASSWORD"))?;
+                (Some((parts.0.to_owned(), parts.1.to_owned())), hosts)
+            }
+            None => (None, authority),
+        };
+        let with_port = |host: &str| {
+            let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+            if has_port && !host.ends_with(']') { host.to_owned() } else { format!("{host}:{PORT}") }
+        };
+        let hosts: Vec<String> = hosts.split(',').filter(|host| !host.is_empty()).map(with_port).collect();
+        if hosts.is_empty() || keyspace.is_empty() {
+            return Err(malformed("a host and a keyspace are needed"));
+        }
+        let shown = format!("{RING_SCHEME}{}/{keyspace}", hosts.join(","));
+        let mut address = Address { cql: CqlConfig { login, ..CqlConfig::new(hosts, keyspace) }, graph: GRAPH, shown };
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let number = value.parse::<u32>().ok().filter(|number| *number > 0);
+            let number = number.ok_or_else(|| malformed(&format!("{name} is a number above 0")))?;
+            match name {
+                "graph" => {
+                    address.graph = i64::from(number);
+                    address.shown += &format!("?graph={number}");
+                }
+                "copies" => address.cql.copies = number,
+                _ => return Err(malformed(&format!("there is no option {name}; known are graph and copies"))),
+            }
+        }
+        Ok(address)
+    }
+}
+
+impl Ring {
+    /// Connects to the ring, and opens the graph.
+    pub(super) fn open(platform: &Platform, address: &str, config: &Config) -> Result<Ring> {
+        let Address { mut cql, graph, shown } = Address::parse(address)?;
+        cql.creates = config.access == Access::ReadWrite;
+        let limit = config.memory_bytes_max.unwrap_or_else(storage::os::memory_limit);
+        if limit < MEMORY_BYTES_MIN {
+            let least = MEMORY_BYTES_MIN >> 10;
+            return Err(error!(Argument, "a memory limit of {limit} bytes is too small, expected {least} KiB or more")
+                .with_remedy("raise the limit, or leave it out"));
+        }
+        let tables = Arc::new(CqlTables::connect(&cql)?);
+        let mut settings = Settings::new(graph, platform.clock.clone(), platform.random.clone());
+        settings.is_read_only = config.access == Access::ReadOnly;
+        let store = Arc::new(ClusterStore::open(tables, settings)?);
+        Ok(Ring { store, memory: MemoryBudget::new(limit), address: PathBuf::from(shown) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::ErrorCode;
+
+    use super::Address;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let address = Address::parse("cql://ann:a:b@one,[::1],two:9999/social?graph=7&copies=1").unwrap();
+        assert_eq!(address.cql.hosts, ["one:9042", "[::1]:9042", "two:9999"]);
+        assert_eq!(address.cql.login, Some(("ann".to_owned(), "a:b".to_owned())));
+        assert_eq!((address.cql.keyspace.as_str(), address.cql.copies, address.graph), ("social", 1, 7));
+        assert_eq!(address.shown, "cql://one:9042,[::1]:9042,two:9999/social?graph=7", "no password is shown");
+        for wrong in ["cql://", "cql://host", "cql://host/", "cql:///social", "cql://ann@host/social", "cql://h/s?x=1"]
+        {
+            assert_eq!(Address::parse(wrong).unwrap_err().code(), ErrorCode::Argument, "{wrong}");
+        }
+        assert!(Address::parse("cql://host/social?graph=0").is_err());
+    }
+}
