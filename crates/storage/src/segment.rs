@@ -3,6 +3,7 @@
 //! Row `r` of a segment is the node `segment_range(segment).start + r`. A segment has rows up to its last used id.
 //! [`write`] makes segments from new rows, [`fold`] from an old segment and the runs over it.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,12 +17,17 @@ use crate::file::StoreFile;
 use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind, SEGMENT_NODES};
 use crate::manifest::SegmentEntry;
 
+pub mod label_rows;
 pub mod write;
 
 /// Number of reads of each block of a bitmap for which the bitmap is brought into memory as a whole.
 const READS_OF_A_BLOCK: usize = 16;
+/// Bits of a bitmap's form in its directory; the number of rows of a list lies above them.
+const FORM_BITS: u32 = 8;
+/// Form of a list.
+const FORM_LIST: u64 = 3;
 
-/// One bit for each row, in its file or known without one.
+/// A set of rows, in its file or known without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowBitmap {
     /// No bit is set.
@@ -33,6 +39,13 @@ pub enum RowBitmap {
         /// Start of the first word.
         start: usize,
     },
+    /// Few bits are set. Their rows lie in the file in order, four bytes each.
+    List {
+        /// Start of the first row.
+        start: usize,
+        /// Number of rows.
+        count: usize,
+    },
 }
 
 impl RowBitmap {
@@ -42,6 +55,7 @@ impl RowBitmap {
             RowBitmap::None => (0, 0),
             RowBitmap::All => (1, 0),
             RowBitmap::Words { start } => (2, start as u64),
+            RowBitmap::List { start, count } => (FORM_LIST | (count as u64) << FORM_BITS, start as u64),
         };
         out.put_u64(form);
         out.put_u64(start);
@@ -55,6 +69,11 @@ impl RowBitmap {
             2 => {
                 file.check_range(start, rows.div_ceil(64) as u64 * 8, "a bitmap of nodes")?;
                 RowBitmap::Words { start: start as usize }
+            }
+            list if list & ((1 << FORM_BITS) - 1) == FORM_LIST && list >> FORM_BITS <= rows as u64 => {
+                let count = list >> FORM_BITS;
+                file.check_range(start, count * 4, "a list of nodes")?;
+                RowBitmap::List { start: start as usize, count: count as usize }
             }
             other => return Err(directory.damage(format!("no bitmap has the form {other}"))),
         })
@@ -179,7 +198,77 @@ impl Segment {
                 let bytes = self.file.read(start + index * 8, 8)?.try_into().expect("a word has eight bytes");
                 Ok(u64::from_le_bytes(bytes))
             }
+            RowBitmap::List { start, count } => {
+                let list = self.list(start, count)?;
+                let end = ((index + 1) * 64).min(self.rows);
+                let of_word = list[first_from(list, index * 64)..].iter().map(|row| u32::from_le_bytes(*row) as usize);
+                Ok(of_word.take_while(|&row| row < end).fold(0, |word, row| word | 1 << (row % 64)))
+            }
         }
+    }
+
+    /// Calls with the index and the bits of each word of a range that has any, in order.
+    pub fn each_word(
+        &self,
+        bitmap: RowBitmap,
+        range: Range<usize>,
+        mut call: impl FnMut(usize, u64) -> Result<()>,
+    ) -> Result<()> {
+        let RowBitmap::List { start, count } = bitmap else {
+            for index in range.start..range.end.min(self.rows.div_ceil(64)) {
+                match self.word(bitmap, index)? {
+                    0 => {}
+                    word => call(index, word)?,
+                }
+            }
+            return Ok(());
+        };
+        let list = self.list(start, count)?;
+        let mut rows = list[first_from(list, range.start * 64)..].iter().map(|row| u32::from_le_bytes(*row) as usize);
+        let (mut at, mut next) = (range.start * 64, rows.next());
+        while let Some(row) = next.filter(|&row| row < range.end * 64) {
+            let (index, mut word) = (row / 64, 0u64);
+            while let Some(row) = next.filter(|&row| row / 64 == index) {
+                if row < at || row >= self.rows {
+                    return Err(self.file.damage(start, "the rows of a label are not in order"));
+                }
+                (at, word, next) = (row + 1, word | 1 << (row % 64), rows.next());
+            }
+            call(index, word)?;
+        }
+        Ok(())
+    }
+
+    /// Calls with each of the items, in order of their rows, whose row is in a bitmap. Of a list with fewer rows than there
+    /// are items, the items are looked for, so that very many labels of few nodes each cost what those nodes do.
+    pub fn each_of<T>(
+        &self,
+        bitmap: RowBitmap,
+        items: &[T],
+        row_of: impl Fn(&T) -> usize,
+        mut call: impl FnMut(&T),
+    ) -> Result<()> {
+        match bitmap {
+            RowBitmap::List { start, count } if count < items.len() => {
+                for row in self.list(start, count)?.iter().map(|row| u32::from_le_bytes(*row) as usize) {
+                    let first = items.partition_point(|item| row_of(item) < row);
+                    items[first..].iter().take_while(|item| row_of(item) == row).for_each(&mut call);
+                }
+            }
+            _ => {
+                for item in items {
+                    if self.bit(bitmap, row_of(item))? {
+                        call(item);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a list, as they lie in the file.
+    fn list(&self, start: usize, count: usize) -> Result<&[[u8; 4]]> {
+        Ok(self.file.read(start, count * 4)?.as_chunks().0)
     }
 
     /// The bytes of a bitmap, if they stand in the file and are in memory; as `word`, they tell nothing of rows behind the
@@ -199,4 +288,9 @@ impl Segment {
     pub fn bit(&self, bitmap: RowBitmap, row: usize) -> Result<bool> {
         Ok(self.word(bitmap, row / 64)? >> (row % 64) & 1 == 1)
     }
+}
+
+/// Number of rows of a list that come before a row.
+fn first_from(list: &[[u8; 4]], row: usize) -> usize {
+    list.partition_point(|at| (u32::from_le_bytes(*at) as usize) < row)
 }

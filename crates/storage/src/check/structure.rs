@@ -152,11 +152,11 @@ fn check_segment(segment: &Segment, version: &Version, interrupt: &Interrupt, pr
     for label in segment.labels() {
         interrupt.check()?;
         let (mut count, mut is_beyond) = (0, false);
-        for (index, living) in living.iter().enumerate() {
-            let word = segment.word(label.rows, index)?;
+        segment.each_word(label.rows, 0..words, |index, word| {
             count += u64::from(word.count_ones());
-            is_beyond |= word & !living != 0;
-        }
+            is_beyond |= word & !living[index] != 0;
+            Ok(())
+        })?;
         if is_beyond {
             problems.add(path, 0, format!("label {} is on a node that does not exist", label.label.0));
         }

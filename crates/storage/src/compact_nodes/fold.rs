@@ -47,8 +47,11 @@ impl SegmentWriter {
             let old = base.rows().div_ceil(64);
             self.alive = (0..old).map(|index| base.word(base.alive(), index)).collect::<Result<_>>()?;
             for label in base.labels() {
-                let words = (0..old).map(|index| base.word(label.rows, index)).collect::<Result<_>>()?;
-                self.labels.insert(label.label, words);
+                let rows = self.labels.entry(label.label).or_default();
+                base.each_word(label.rows, 0..old, |index, word| {
+                    rows.add_word(index, word);
+                    Ok(())
+                })?;
             }
         }
         self.alive.resize(words, 0);
@@ -71,13 +74,9 @@ impl SegmentWriter {
                 }
             })?;
         }
-        for bits in self.labels.values_mut() {
-            bits.iter_mut().zip(&said).for_each(|(word, said)| *word &= !said);
-        }
+        self.labels.values_mut().for_each(|rows| rows.remove(&said));
         for (row, labels) in new {
-            for &label in labels {
-                self.label_words(label)[row / 64] |= 1 << (row % 64);
-            }
+            labels.iter().for_each(|&label| self.labels.entry(label).or_default().add(row));
         }
         Ok(())
     }

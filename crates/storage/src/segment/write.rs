@@ -4,6 +4,7 @@ use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::{Column, Map, Result};
 
 use super::RowBitmap;
+use super::label_rows::{LabelRows, count_ones, is_listed, set_bits};
 use crate::build::BuildContext;
 use crate::codec::bytes::Put;
 use crate::column::ColumnWriter;
@@ -18,7 +19,7 @@ pub struct SegmentWriter {
     pub(crate) segment: u64,
     pub(crate) rows: usize,
     pub(crate) alive: Vec<u64>,
-    pub(crate) labels: Map<LabelId, Vec<u64>>,
+    pub(crate) labels: Map<LabelId, LabelRows>,
     pub(crate) columns: Map<PropertyKeyId, ColumnWriter>,
 }
 
@@ -28,16 +29,6 @@ impl SegmentWriter {
         let file = context.create(FileKind::Nodes)?;
         let (labels, columns) = (Map::default(), Map::default());
         Ok(SegmentWriter { file, segment, rows: 0, alive: Vec::new(), labels, columns })
-    }
-
-    /// The words of a label, of as many rows as there are.
-    pub(crate) fn label_words(&mut self, label: LabelId) -> &mut Vec<u64> {
-        let words = self.rows.div_ceil(64);
-        let bits = self.labels.entry(label).or_default();
-        if bits.len() < words {
-            bits.resize(words, 0);
-        }
-        bits
     }
 
     /// Room for further rows.
@@ -70,8 +61,7 @@ impl SegmentWriter {
         self.rows += count;
         set_bits(&mut self.alive, before, self.rows);
         for &label in labels {
-            let rows = self.rows;
-            set_bits(self.label_words(label), before, rows);
+            self.labels.entry(label).or_default().add_range(before, self.rows);
         }
         for &(key, column) in columns {
             let writer = self.columns.entry(key).or_default();
@@ -106,14 +96,13 @@ impl SegmentWriter {
         let alive = std::mem::take(&mut self.alive);
         self.write_bitmap(&alive)?.put(&mut directory);
         let mut labels: Vec<_> = std::mem::take(&mut self.labels).into_iter().collect();
-        labels.retain(|(_, words)| count_ones(words) > 0);
+        labels.retain(|(_, rows)| rows.count() > 0);
         labels.sort_unstable_by_key(|(label, _)| *label);
         directory.put_u32(labels.len() as u32);
-        for (label, words) in &mut labels {
-            words.resize(self.rows.div_ceil(64), 0);
+        for (label, rows) in labels {
             directory.put_u32(label.0);
-            directory.put_u64(count_ones(words));
-            self.write_bitmap(words)?.put(&mut directory);
+            directory.put_u64(rows.count());
+            self.write_label(rows)?.put(&mut directory);
         }
         directory.put_u32(columns.len() as u32);
         for (key, blocks) in &columns {
@@ -122,6 +111,18 @@ impl SegmentWriter {
         }
         let file = self.file.finish(&directory)?;
         Ok(Some(SegmentEntry { segment: self.segment, age, file }))
+    }
+
+    fn write_label(&mut self, rows: LabelRows) -> Result<RowBitmap> {
+        if !is_listed(rows.count(), self.rows) {
+            return self.write_bitmap(&rows.into_words(self.rows));
+        }
+        let list = rows.into_list();
+        self.file.align()?;
+        let start = self.file.position() as usize;
+        let bytes: Vec<u8> = list.iter().flat_map(|row| row.to_le_bytes()).collect();
+        self.file.write(&bytes)?;
+        Ok(RowBitmap::List { start, count: list.len() })
     }
 
     fn write_bitmap(&mut self, words: &[u64]) -> Result<RowBitmap> {
@@ -134,19 +135,5 @@ impl SegmentWriter {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.file.write(&bytes)?;
         Ok(RowBitmap::Words { start })
-    }
-}
-
-fn count_ones(words: &[u64]) -> u64 {
-    words.iter().map(|word| u64::from(word.count_ones())).sum()
-}
-
-fn set_bits(words: &mut Vec<u64>, start: usize, end: usize) {
-    words.resize(end.div_ceil(64), 0);
-    let mut at = start;
-    while at < end {
-        let count = (64 - at % 64).min(end - at);
-        words[at / 64] |= (u64::MAX >> (64 - count)) << (at % 64);
-        at += count;
     }
 }

@@ -44,7 +44,7 @@ impl Version {
 
     /// For each node, its labels in order of their ids.
     pub fn node_labels(&self, nodes: &[NodeId]) -> Result<Vec<Vec<LabelId>>> {
-        nodes.iter().map(|&node| self.labels_of(node)).collect()
+        self.layers.labels_of_each(nodes)
     }
 
     /// The labels of one node in order of their ids.

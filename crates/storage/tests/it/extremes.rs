@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use model::store::{EdgeIds, Expand, NewEdges, NewNodes};
+use model::store::{EdgeIds, Expand, NewEdges, NewNodes, NodeScan};
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{
-    Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, ErrorCode, GraphStore, Interrupt, LabelId, NodeId, PropertyKeyId,
-    ReadView, Value, WriteTransaction,
+    Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, ErrorCode, GraphStore, Interrupt, LabelId, NodeBatch, NodeId,
+    PropertyKeyId, ReadView, Set, Value, WriteTransaction,
 };
 use storage::build::BuildConfig;
 use storage::bulk::{BulkLoad, NodeRows};
@@ -482,4 +482,63 @@ fn more_types_than_fit_into_seventeen_bits_are_written_and_read() {
     check(&store);
     drop(store);
     check(&directory.open());
+}
+
+/// The nodes with these labels, in order.
+fn scan(view: &dyn ReadView, labels: &[LabelId]) -> Vec<NodeId> {
+    let (mut batch, mut nodes) = (NodeBatch::default(), Vec::new());
+    let mut cursor = view.scan(&NodeScan { labels: labels.to_vec(), ..NodeScan::default() }).unwrap();
+    while cursor.next(&mut batch).unwrap() {
+        nodes.extend_from_slice(&batch.nodes);
+    }
+    nodes
+}
+
+/// Labels of few nodes: their files take what the nodes take, and not a bit of every node for each label.
+#[test]
+fn labels_of_few_nodes_take_the_room_of_their_nodes() {
+    const LABELS: usize = 2_000;
+    const NODES: usize = 120_000;
+    let directory = TestDirectory::new();
+    let store = directory.open_with(OpenOptions { durability: Durability::Off, ..OpenOptions::create() });
+    let mut transaction = store.write().unwrap();
+    let nodes = add_nodes(&mut *transaction, NODES);
+    let labels: Vec<LabelId> = (0..LABELS).map(|number| transaction.label(&format!("L{number}")).unwrap()).collect();
+    // Every label on the first node and two of its own, the last few on more and more nodes.
+    let nodes_of = |number: usize| {
+        let mut of = vec![0, number * 2 + 1, NODES - 1 - number];
+        of.extend((0..20_usize.saturating_sub(LABELS - number) * 50).map(|at| 20_000 + at * 7));
+        of
+    };
+    for (number, &label) in labels.iter().enumerate() {
+        let of: Vec<NodeId> = nodes_of(number).into_iter().map(|at| nodes[at]).collect();
+        transaction.add_labels(&of, &[label]).unwrap();
+    }
+    transaction.commit().unwrap();
+    let last: Set<NodeId> = nodes_of(LABELS - 1).into_iter().map(|at| nodes[at]).collect();
+    check_everywhere(&directory, store, |view, place| {
+        for number in (0..LABELS).step_by(197).chain(LABELS - 22..LABELS) {
+            let mut expected: Vec<NodeId> = nodes_of(number).into_iter().map(|at| nodes[at]).collect();
+            expected.sort_unstable();
+            assert_eq!(
+                view.has_label(&nodes, labels[number]).unwrap().count_ones(),
+                expected.len(),
+                "{place}, {number}"
+            );
+            assert_eq!(view.has_label(&expected, labels[number]).unwrap().count_ones(), expected.len(), "{place}");
+            assert_eq!(view.statistics().label(labels[number]), expected.len() as u64, "{place}, {number}");
+            assert_eq!(scan(view, &[labels[number]]), expected, "{place}, {number}");
+            let both: Vec<NodeId> = expected.iter().copied().filter(|node| last.contains(node)).collect();
+            assert_eq!(scan(view, &[labels[number], labels[LABELS - 1]]), both, "{place}, {number}");
+        }
+        let few = view.node_labels(&[nodes[2], nodes[0], nodes[1], nodes[0]]).unwrap();
+        assert_eq!(few.iter().map(Vec::len).collect::<Vec<_>>(), [0, LABELS, 1, LABELS], "{place}");
+        let all = view.node_labels(&nodes).unwrap();
+        let expected: usize = (0..LABELS).map(|number| nodes_of(number).len()).sum();
+        assert_eq!(all.iter().map(Vec::len).sum::<usize>(), expected, "{place}");
+        assert!(all.iter().all(|labels| labels.is_sorted()), "{place}");
+    });
+    let sizes = directory.disk().list(directory.path()).unwrap().into_iter().filter(|name| name.ends_with(".nodes"));
+    let bytes: u64 = sizes.map(|name| directory.disk().length(&directory.path().join(name)).unwrap()).sum();
+    assert!(bytes < 1 << 20, "{bytes} bytes for {LABELS} labels of {NODES} nodes");
 }
