@@ -23,6 +23,8 @@ const LEGACY_DATE_TIME_ZONE: u8 = 0x66;
 const POINT_2D: u8 = 0x58;
 const POINT_3D: u8 = 0x59;
 const VECTOR: u8 = 0x56;
+/// Known to our own clients and servers only.
+const OTHER: u8 = 0x6B;
 
 /// The zone of a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub enum Structure {
     Point(i64, Vec<f64>),
     /// Numbers of one kind.
     Vector(Numbers),
+    /// A value of a kind that Bolt lacks, by the kind's name and the value's text; among our own clients and servers.
+    Other(String, String),
 }
 
 /// Reason for which a structure is no parameter.
@@ -110,6 +114,10 @@ impl Structure {
             }
             (DATE | TIME | LOCAL_TIME | LOCAL_DATE_TIME | DURATION, _) => form(of_integers(tag, &fields)),
             (POINT_2D | POINT_3D, _) => form(point(tag, &fields)),
+            (OTHER, _) => form(match fields.as_slice() {
+                [Value::String(kind), Value::String(text)] => Some(Structure::Other(kind.clone(), text.clone())),
+                _ => None,
+            }),
             (VECTOR, _) if version.has_vectors() => form(Numbers::read(&mut fields).map(Structure::Vector)),
             (NODE, _) => Err(Refusal::Kind("node")),
             (RELATIONSHIP | UNBOUND_RELATIONSHIP, _) => Err(Refusal::Kind("relationship")),
@@ -243,6 +251,13 @@ impl Encoder<'_> {
         self.int(seconds);
         self.int(nanos);
         self.string(zone);
+    }
+
+    /// Adds a value of a kind that Bolt lacks, for one of our own clients or servers.
+    pub fn other(&mut self, kind: &str, text: &str) {
+        self.structure(OTHER, 2);
+        self.string(kind);
+        self.string(text);
     }
 
     /// A duration.

@@ -77,6 +77,8 @@ pub(crate) struct Remote {
     /// The longest silence while the present statement is answered.
     patience: Option<Duration>,
     in_transaction: bool,
+    /// The server is our own.
+    is_own: bool,
     /// True once nothing can be asked any more.
     is_broken: bool,
 }
@@ -113,6 +115,7 @@ impl Remote {
             pending: 0,
             patience: None,
             in_transaction: false,
+            is_own: false,
             is_broken: false,
         };
         let string = |text: &str| Value::String(text.to_owned());
@@ -151,6 +154,7 @@ impl Remote {
         if requests > 1 {
             remote.done(interrupt)?;
         }
+        remote.is_own = text(&hints, "server").is_some_and(|agent| agent.contains("Knotwork"));
         remote.wire.silence_max = match get(&hints, "hints") {
             Some(Value::Map(hints)) => match get(hints, "connection.recv_timeout_seconds") {
                 Some(Value::Int(seconds)) if *seconds > 0 => Some(Duration::from_secs(seconds.unsigned_abs())),
@@ -261,8 +265,8 @@ impl Remote {
     ) -> Result<StatementSummary, Failed> {
         check_parameters(parameters)?;
         let scope = self.scope(timeout);
-        let (mut out, version) = (Vec::new(), self.wire.version);
-        request::run(&mut out, statement, |out| write_parameters(out, parameters, version), &scope);
+        let (mut out, version, is_own) = (Vec::new(), self.wire.version, self.is_own);
+        request::run(&mut out, statement, |out| write_parameters(out, parameters, version, is_own), &scope);
         let length = out.len();
         let most = self.wire.message_bytes_max();
         if length > most {

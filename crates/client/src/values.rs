@@ -11,9 +11,9 @@ use model::store::ElementId;
 use model::{Column, EdgeId, EdgeTypeId, EdgeValue, NodeId, PathValue, Result, Value, error};
 use server::convert::{self, Form};
 
-/// The form of values since version 5.
-fn form(version: Version) -> Form {
-    Form { version, moments: Moments::Utc }
+/// The form of values since version 5. Other servers are told of no kind that Bolt lacks.
+fn form(version: Version, is_own: bool) -> Form {
+    Form { version, moments: Moments::Utc, is_own }
 }
 
 /// Writes parameters as a map.
@@ -43,14 +43,14 @@ fn entity_in(value: &Value) -> Option<&'static str> {
 }
 
 /// Writes parameters that were checked, as a map in order.
-pub(crate) fn write_parameters(out: &mut Encoder<'_>, parameters: &Parameters, version: Version) {
+pub(crate) fn write_parameters(out: &mut Encoder<'_>, parameters: &Parameters, version: Version, is_own: bool) {
     let mut entries: Vec<_> = parameters.iter().collect();
     entries.sort_by_key(|(name, _)| *name);
     let none = Entities::default();
     out.map(entries.len());
     for (name, value) in entries {
         out.string(name);
-        convert::value_out(out, value, &none, form(version));
+        convert::value_out(out, value, &none, form(version, is_own));
     }
 }
 
@@ -113,7 +113,7 @@ impl Rows {
                 }
             },
             bolt::Value::Structure(tag, fields) => {
-                let form = form(self.version);
+                let form = form(self.version, true);
                 match Structure::read(tag, fields, form.version, form.moments) {
                     Ok(Structure::Point(..)) => {
                         return Err(error!(Type, "the server sent a point, and Knotwork has no values of that type")

@@ -10,7 +10,7 @@ use client::Graph;
 use database::{Config, Database, Parameters};
 use model::{ErrorCode, Interrupt, Value};
 use testing::random::{SeededRandom, seed_or};
-use testing::times::{random_time, values_of_time};
+use testing::scalars::{random_scalar, scalar_values};
 
 struct Shared {
     /// Let go before the database.
@@ -55,7 +55,7 @@ fn random_value(random: &mut SeededRandom, depth: usize) -> Value {
         2 => Value::Int((random.next_u64() >> random.below(64)) as i64),
         3 => Value::Float(f64::from_bits(random.next_u64())),
         4 => Value::string(&"aß€𝄞\0".repeat(random.index(20))),
-        5 => random_time(|| random.next_u64()),
+        5 => random_scalar(|| random.next_u64()),
         6 => Value::list((0..random.below(6)).map(|_| random_value(random, depth - 1)).collect()),
         _ => Value::map((0..random.below(6)).map(|at| (Arc::from(format!("k{at}")), random_value(random, depth - 1)))),
     }
@@ -68,7 +68,7 @@ fn every_value_goes_there_and_back() {
     let mut random = SeededRandom::new(seed);
     let shared = Shared::new();
     let mut session = shared.graph().session();
-    let mut values = values_of_time();
+    let mut values = scalar_values();
     values.extend([i64::MIN, i64::MAX, -17, 127, 128, -129].map(Value::Int));
     values.extend([f64::INFINITY, f64::MIN_POSITIVE, -0.0].map(Value::Float));
     values.push(Value::Bytes(Arc::from(vec![0, 255, 7])));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream};
 use model::{Column, EdgeBatch, EdgeTypeId, Expand, Interrupt, LabelId, NodeBatch, NodeId, NodeScan};
-use model::{Direction, Error, PropertyKeyId, ReadView, Result, Schema, Value, error};
+use model::{Direction, Error, FixedKind, PropertyKeyId, ReadView, Result, Schema, Value, error};
 use sources::files::csv_writer::{push_field, push_quoted};
 use sources::files::json_value;
 
@@ -383,19 +383,11 @@ fn kind_of(value: &Value) -> Kind {
 
 /// The name of a type in a header, for values that it reads again as they are.
 fn plain_kind(value: &Value) -> Option<&'static str> {
-    Some(match value {
-        Value::Bool(_) => "boolean",
-        Value::Int(_) => "long",
-        Value::Float(_) => "float",
-        Value::String(_) => "string",
-        Value::Date(_) => "date",
-        Value::LocalDateTime(_) => "localdatetime",
-        Value::LocalTime(_) => "localtime",
-        Value::Time(_) => "time",
-        Value::DateTime(_) => "datetime",
-        Value::Duration(_) => "duration",
-        _ => return None,
-    })
+    match value {
+        Value::Int(_) => Some("long"),
+        Value::String(_) => Some("string"),
+        other => FixedKind::of_value(other)?.field(),
+    }
 }
 
 /// A value as a field of CSV.

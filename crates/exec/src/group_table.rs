@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Duration, LocalDateTime, Time};
-use model::{Column, ColumnData, Value};
+use model::{Column, ColumnData, Fixed, Value, each_fixed, each_vector, each_vector_pair};
 
 use crate::prefetch::prefetch;
 use crate::size::column_bytes;
@@ -273,13 +272,8 @@ fn hash_column(column: &Column, hashes: &mut [u64]) {
             }
         };
     }
-    match &column.data {
+    each_vector!(&column.data, {
         ColumnData::Null(_) => hashes.iter_mut().for_each(|hash| *hash = mix(*hash, NULL_WORD)),
-        ColumnData::Int(values) => each!(|row: usize| number_word(values[row] as f64)),
-        ColumnData::Float(values) => each!(|row: usize| number_word(values[row])),
-        ColumnData::Node(values) => each!(|row: usize| values[row].0),
-        ColumnData::Edge(values) => each!(|row: usize| values[row].id.0),
-        ColumnData::Bool(values) => each!(|row: usize| u64::from(values[row])),
         ColumnData::String(values) => match values.codes() {
             Some((codes, texts)) if texts.len() < codes.len() => {
                 let words: Vec<u64> = texts.iter().map(text_word).collect();
@@ -287,60 +281,22 @@ fn hash_column(column: &Column, hashes: &mut [u64]) {
             }
             _ => each!(|row: usize| text_word(values.get(row))),
         },
-        ColumnData::Date(values) => each!(|row: usize| values[row].0 as u64),
-        ColumnData::LocalDateTime(values) => each!(|row: usize| moment_word(values[row])),
-        ColumnData::LocalTime(values) => each!(|row: usize| values[row].0 as u64),
-        ColumnData::Time(values) => each!(|row: usize| time_word(values[row])),
-        ColumnData::DateTime(values) => each!(|row: usize| moment_word(values[row].utc())),
-        ColumnData::Duration(values) => each!(|row: usize| duration_word(values[row])),
         ColumnData::Value(values) => each!(|row: usize| value_word(&values[row])),
-    }
+    }, values => each!(|row: usize| values[row].word()));
 }
 
 fn value_word(value: &Value) -> u64 {
     use std::hash::{Hash, Hasher};
-    match value {
+    each_fixed!(value, {
         Value::Null => NULL_WORD,
-        Value::Int(value) => number_word(*value as f64),
-        Value::Float(value) => number_word(*value),
-        Value::Node(node) => node.0,
-        Value::Edge(edge) => edge.id.0,
-        Value::Bool(value) => u64::from(*value),
+        Value::Node(node) => node.word(),
+        Value::Edge(edge) => edge.word(),
         Value::String(text) => text_word(text),
-        Value::Date(date) => date.0 as u64,
-        Value::LocalDateTime(moment) => moment_word(*moment),
-        Value::LocalTime(time) => time.0 as u64,
-        Value::Time(time) => time_word(*time),
-        Value::DateTime(moment) => moment_word(moment.utc()),
-        Value::Duration(duration) => duration_word(*duration),
-        other => {
-            let mut hasher = std::hash::DefaultHasher::new();
-            other.hash(&mut hasher);
-            hasher.finish()
-        }
-    }
-}
-
-#[inline]
-fn moment_word(moment: LocalDateTime) -> u64 {
-    (moment.seconds as u64).rotate_left(30) ^ u64::from(moment.nanosecond)
-}
-
-#[inline]
-fn time_word(time: Time) -> u64 {
-    (time.local.0 as u64).rotate_left(17) ^ time.offset as u64
-}
-
-#[inline]
-fn duration_word(x: Duration) -> u64 {
-    let date = mix(x.months as u64, x.days as u64);
-    mix(date, (x.seconds as u64).rotate_left(30) ^ u64::from(x.nanosecond))
-}
-
-#[inline]
-fn number_word(value: f64) -> u64 {
-    let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
-    canonical.to_bits()
+    }, x => x.word(), _ => {
+        let mut hasher = std::hash::DefaultHasher::new();
+        value.hash(&mut hasher);
+        hasher.finish()
+    })
 }
 
 /// Without a copy of the last bytes: they are read together with some of those before them.
@@ -374,21 +330,10 @@ pub(crate) fn rows_equal(a: &Column, i: usize, b: &Column, j: usize) -> bool {
         (false, false) => {}
         (left, right) => return left && right,
     }
-    match (&a.data, &b.data) {
-        (ColumnData::Int(a), ColumnData::Int(b)) => a[i] == b[j],
-        (ColumnData::Node(a), ColumnData::Node(b)) => a[i] == b[j],
-        (ColumnData::Edge(a), ColumnData::Edge(b)) => a[i].id == b[j].id,
+    each_vector_pair!((&a.data, &b.data), ColumnData, ColumnData, {
         (ColumnData::String(a), ColumnData::String(b)) => a.get(i) == b.get(j),
-        (ColumnData::Bool(a), ColumnData::Bool(b)) => a[i] == b[j],
-        (ColumnData::Date(a), ColumnData::Date(b)) => a[i] == b[j],
-        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[i] == b[j],
-        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => a[i] == b[j],
-        (ColumnData::Time(a), ColumnData::Time(b)) => a[i] == b[j],
-        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => a[i] == b[j],
-        (ColumnData::Duration(a), ColumnData::Duration(b)) => a[i] == b[j],
         (ColumnData::Value(a), ColumnData::Value(b)) => a[i] == b[j],
-        _ => a.value(i) == b.value(j),
-    }
+    }, (a, b) => a[i].order(&b[j]).is_eq(), _ => a.value(i) == b.value(j))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use model::{Column, ColumnData, Value};
+use model::{Column, ColumnData, Value, each_vector};
 
 use crate::chunk::Chunk;
 
@@ -36,19 +36,14 @@ pub(crate) fn column_bytes(column: &Column) -> usize {
 
 fn column_bytes_after(column: &Column, last: &mut usize) -> usize {
     let rows = column.len();
-    let data = match &column.data {
+    let data = each_vector!(&column.data, {
         ColumnData::Null(_) => 0,
-        ColumnData::Bool(_) => rows,
         ColumnData::String(text) => text.byte_count() + rows * size_of::<u64>(),
-        ColumnData::Edge(_) => rows * size_of::<model::EdgeValue>(),
         ColumnData::Value(values) => {
             let heap: usize = values.iter().map(|value| heap_bytes_after(value, last)).sum();
             rows * size_of::<Value>() + heap
         }
-        ColumnData::LocalDateTime(_) | ColumnData::Time(_) | ColumnData::DateTime(_) => rows * 2 * size_of::<u64>(),
-        ColumnData::Duration(_) => rows * size_of::<model::temporal::Duration>(),
-        _ => rows * size_of::<u64>(),
-    };
+    }, values => size_of_val(&values[..]));
     data + if column.validity.is_some() { rows / 8 } else { 0 }
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use model::edge_range::order_rows;
 use model::limits::CANCEL_CHECK_EDGES;
 use model::{Column, ColumnData, Interrupt, Result};
 
@@ -102,32 +103,10 @@ fn sort_general(order: &mut [u32], keys: &[Key]) {
 /// The order of two rows by all keys.
 pub(crate) fn compare_keys(keys: &[Key], i: usize, j: usize) -> Ordering {
     for key in keys {
-        let order = compare_rows(&key.column, i, &key.column, j);
+        let order = order_rows(&key.column, i, &key.column, j);
         if order != Ordering::Equal {
             return if key.descending { order.reverse() } else { order };
         }
     }
     Ordering::Equal
-}
-
-/// The order of two rows of columns: that of `ORDER BY`, null last.
-pub(crate) fn compare_rows(a: &Column, i: usize, b: &Column, j: usize) -> Ordering {
-    match (a.is_null(i), b.is_null(j)) {
-        (false, false) => {}
-        (left, right) => return left.cmp(&right),
-    }
-    match (&a.data, &b.data) {
-        (ColumnData::Int(a), ColumnData::Int(b)) => a[i].cmp(&b[j]),
-        (ColumnData::String(a), ColumnData::String(b)) => a.get(i).cmp(b.get(j)),
-        (ColumnData::Node(a), ColumnData::Node(b)) => a[i].cmp(&b[j]),
-        (ColumnData::Date(a), ColumnData::Date(b)) => a[i].cmp(&b[j]),
-        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[i].cmp(&b[j]),
-        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => a[i].cmp(&b[j]),
-        (ColumnData::Time(a), ColumnData::Time(b)) => a[i].cmp(&b[j]),
-        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => a[i].cmp(&b[j]),
-        (ColumnData::Duration(a), ColumnData::Duration(b)) => a[i].cmp(&b[j]),
-        (ColumnData::Bool(a), ColumnData::Bool(b)) => a[i].cmp(&b[j]),
-        (ColumnData::Value(a), ColumnData::Value(b)) => a[i].order(&b[j]),
-        _ => a.value(i).order(&b.value(j)),
-    }
 }

@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::{Bitmap, Column, ColumnData, EdgeValue, NodeId, Result, StringColumn, Value};
+use model::{
+    Bitmap, Column, ColumnData, EdgeValue, Fixed, FixedKind, NodeId, Result, StringColumn, Value, each_fixed,
+    each_vector,
+};
 
 use crate::allocations::own_bytes_of_column;
 use crate::size::own_bytes;
@@ -50,22 +52,12 @@ pub(crate) enum View<'a> {
     Float(Operand<'a, f64>),
     /// Texts.
     String(TextOperand<'a>),
-    /// Dates.
-    Date(Operand<'a, Date>),
-    /// Local date-times.
-    LocalDateTime(Operand<'a, LocalDateTime>),
     /// Nodes.
     Node(Operand<'a, NodeId>),
     /// Edges.
     Edge(Operand<'a, EdgeValue>),
-    /// Times of day without a zone.
-    LocalTime(Operand<'a, LocalTime>),
-    /// Times of day with an offset.
-    Time(Operand<'a, Time>),
-    /// Moments with a zone.
-    DateTime(Operand<'a, DateTime>),
-    /// Durations.
-    Duration(Operand<'a, Duration>),
+    /// Another kind of a fixed size; [`Vector::operand`] has the values.
+    Other(FixedKind),
     /// Anything else, and mixtures.
     Value,
 }
@@ -185,38 +177,33 @@ impl Vector {
     /// The vector by its kind.
     pub(crate) fn view(&self) -> View<'_> {
         match self {
-            Vector::Constant(value) => match value {
+            Vector::Constant(value) => each_fixed!(value, {
                 Value::Null => View::Null,
                 Value::Bool(x) => View::Bool(Operand::One(*x)),
                 Value::Int(x) => View::Int(Operand::One(*x)),
                 Value::Float(x) => View::Float(Operand::One(*x)),
                 Value::String(x) => View::String(TextOperand::One(x)),
-                Value::Date(x) => View::Date(Operand::One(*x)),
-                Value::LocalDateTime(x) => View::LocalDateTime(Operand::One(*x)),
                 Value::Node(x) => View::Node(Operand::One(*x)),
                 Value::Edge(x) => View::Edge(Operand::One(*x)),
-                Value::LocalTime(x) => View::LocalTime(Operand::One(*x)),
-                Value::Time(x) => View::Time(Operand::One(*x)),
-                Value::DateTime(x) => View::DateTime(Operand::One(*x)),
-                Value::Duration(x) => View::Duration(Operand::One(*x)),
-                _ => View::Value,
-            },
-            Vector::Column(column) => match &column.data {
+            }, x => View::Other(kind_of(std::slice::from_ref(x))), _ => View::Value),
+            Vector::Column(column) => each_vector!(&column.data, {
                 ColumnData::Null(_) => View::Null,
                 ColumnData::Bool(rows) => View::Bool(Operand::Many(rows)),
                 ColumnData::Int(rows) => View::Int(Operand::Many(rows)),
                 ColumnData::Float(rows) => View::Float(Operand::Many(rows)),
                 ColumnData::String(rows) => View::String(TextOperand::Many(rows)),
-                ColumnData::Date(rows) => View::Date(Operand::Many(rows)),
-                ColumnData::LocalDateTime(rows) => View::LocalDateTime(Operand::Many(rows)),
                 ColumnData::Node(rows) => View::Node(Operand::Many(rows)),
                 ColumnData::Edge(rows) => View::Edge(Operand::Many(rows)),
-                ColumnData::LocalTime(rows) => View::LocalTime(Operand::Many(rows)),
-                ColumnData::Time(rows) => View::Time(Operand::Many(rows)),
-                ColumnData::DateTime(rows) => View::DateTime(Operand::Many(rows)),
-                ColumnData::Duration(rows) => View::Duration(Operand::Many(rows)),
                 ColumnData::Value(_) => View::Value,
-            },
+            }, rows => View::Other(kind_of(rows))),
+        }
+    }
+
+    /// Its values, if they are of that kind.
+    pub(crate) fn operand<T: Fixed>(&self) -> Option<Operand<'_, T>> {
+        match self {
+            Vector::Constant(value) => T::of(value).map(Operand::One),
+            Vector::Column(column) => T::rows(&column.data).map(Operand::Many),
         }
     }
 
@@ -226,6 +213,10 @@ impl Vector {
             Vector::Column(column) => column.validity.as_ref(),
         }
     }
+}
+
+fn kind_of<T: Fixed>(_: &[T]) -> FixedKind {
+    T::KIND
 }
 
 /// The rows in which none of these typed vectors is null; `None` if that is all rows.

@@ -5,6 +5,7 @@
 //! - [`temporal`], [`value`]: tagged values.
 //! - [`ordered`]: values as bytes that sort as `ORDER BY` does.
 //! - [`rules`]: constraints and indexes.
+//! - [`stored`]: the numbers and bytes of each kind of a fixed size.
 //!
 //! Invariant: these bytes lie in files, so that no encoding ever changes.
 
@@ -12,5 +13,6 @@ pub mod bytes;
 pub mod hash;
 pub mod ordered;
 pub mod rules;
+pub mod stored;
 pub mod temporal;
 pub mod value;

@@ -4,16 +4,15 @@
 
 #[cfg(test)]
 mod bounds;
-mod texts;
-
-pub use texts::StringColumn;
 
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::id::NodeId;
-use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use crate::value::{EdgeValue, Value};
+pub use crate::value::StringColumn;
+use crate::value::Value;
+pub use crate::value::fixed::ColumnData;
+use crate::value::fixed::Fixed;
+use crate::{each_fixed, each_vector, each_vector_pair};
 
 /// One bit per row; a set bit means "present".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,39 +105,6 @@ impl FromIterator<bool> for Bitmap {
     }
 }
 
-/// The values of a column, by kind. What stands in a row that is null is not to be read.
-#[derive(Clone, Debug)]
-pub enum ColumnData {
-    /// Nothing but nulls, of the given number of rows.
-    Null(usize),
-    /// Booleans.
-    Bool(Vec<bool>),
-    /// Integers.
-    Int(Vec<i64>),
-    /// Floats.
-    Float(Vec<f64>),
-    /// Texts.
-    String(StringColumn),
-    /// Dates.
-    Date(Vec<Date>),
-    /// Local date-times.
-    LocalDateTime(Vec<LocalDateTime>),
-    /// Nodes.
-    Node(Vec<NodeId>),
-    /// Edges.
-    Edge(Vec<EdgeValue>),
-    /// Times of day without a zone.
-    LocalTime(Vec<LocalTime>),
-    /// Times of day with an offset.
-    Time(Vec<Time>),
-    /// Moments with a zone.
-    DateTime(Vec<DateTime>),
-    /// Durations.
-    Duration(Vec<Duration>),
-    /// Anything else, and mixtures; nulls may also stand here as [`Value::Null`].
-    Value(Vec<Value>),
-}
-
 /// Values of one kind with a presence bitmap.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -146,27 +112,6 @@ pub struct Column {
     pub data: ColumnData,
     /// Set bits mark rows that are not null; `None` when no row is null (`Null` and `Value` columns need none).
     pub validity: Option<Bitmap>,
-}
-
-macro_rules! for_each_vector {
-    ($data:expr, $rows:ident => $vector:expr, null($count:ident) => $null:expr, string($text:ident) => $string:expr) => {
-        match $data {
-            ColumnData::Null($count) => $null,
-            ColumnData::Bool($rows) => $vector,
-            ColumnData::Int($rows) => $vector,
-            ColumnData::Float($rows) => $vector,
-            ColumnData::String($text) => $string,
-            ColumnData::Date($rows) => $vector,
-            ColumnData::LocalDateTime($rows) => $vector,
-            ColumnData::Node($rows) => $vector,
-            ColumnData::Edge($rows) => $vector,
-            ColumnData::LocalTime($rows) => $vector,
-            ColumnData::Time($rows) => $vector,
-            ColumnData::DateTime($rows) => $vector,
-            ColumnData::Duration($rows) => $vector,
-            ColumnData::Value($rows) => $vector,
-        }
-    };
 }
 
 impl Column {
@@ -190,22 +135,12 @@ impl Column {
 
     /// The same value in every row.
     pub fn constant(value: &Value, rows: usize) -> Column {
-        Column::new(match value {
+        Column::new(each_fixed!(value, {
             Value::Null => ColumnData::Null(rows),
-            Value::Bool(x) => ColumnData::Bool(vec![*x; rows]),
-            Value::Int(x) => ColumnData::Int(vec![*x; rows]),
-            Value::Float(x) => ColumnData::Float(vec![*x; rows]),
             Value::String(x) => ColumnData::String(std::iter::repeat_n(&**x, rows).collect()),
-            Value::Date(x) => ColumnData::Date(vec![*x; rows]),
-            Value::LocalDateTime(x) => ColumnData::LocalDateTime(vec![*x; rows]),
             Value::Node(x) => ColumnData::Node(vec![*x; rows]),
             Value::Edge(x) => ColumnData::Edge(vec![*x; rows]),
-            Value::LocalTime(x) => ColumnData::LocalTime(vec![*x; rows]),
-            Value::Time(x) => ColumnData::Time(vec![*x; rows]),
-            Value::DateTime(x) => ColumnData::DateTime(vec![*x; rows]),
-            Value::Duration(x) => ColumnData::Duration(vec![*x; rows]),
-            other => ColumnData::Value(vec![other.clone(); rows]),
-        })
+        }, x => Fixed::vector(vec![*x; rows]), _ => ColumnData::Value(vec![value.clone(); rows])))
     }
 
     /// A column of these values, in the narrowest kind that holds them all.
@@ -217,7 +152,11 @@ impl Column {
 
     /// Number of rows.
     pub fn len(&self) -> usize {
-        for_each_vector!(&self.data, rows => rows.len(), null(count) => *count, string(text) => text.len())
+        each_vector!(&self.data, {
+            ColumnData::Null(count) => *count,
+            ColumnData::String(text) => text.len(),
+            ColumnData::Value(rows) => rows.len(),
+        }, rows => rows.len())
     }
 
     /// True without rows.
@@ -241,22 +180,11 @@ impl Column {
         if self.is_null(row) {
             return Value::Null;
         }
-        match &self.data {
+        each_vector!(&self.data, {
             ColumnData::Null(_) => Value::Null,
-            ColumnData::Bool(rows) => Value::Bool(rows[row]),
-            ColumnData::Int(rows) => Value::Int(rows[row]),
-            ColumnData::Float(rows) => Value::Float(rows[row]),
             ColumnData::String(rows) => Value::String(Arc::from(rows.get(row))),
-            ColumnData::Date(rows) => Value::Date(rows[row]),
-            ColumnData::LocalDateTime(rows) => Value::LocalDateTime(rows[row]),
-            ColumnData::Node(rows) => Value::Node(rows[row]),
-            ColumnData::Edge(rows) => Value::Edge(rows[row]),
-            ColumnData::LocalTime(rows) => Value::LocalTime(rows[row]),
-            ColumnData::Time(rows) => Value::Time(rows[row]),
-            ColumnData::DateTime(rows) => Value::DateTime(rows[row]),
-            ColumnData::Duration(rows) => Value::Duration(rows[row]),
             ColumnData::Value(rows) => rows[row].clone(),
-        }
+        }, rows => Value::from(rows[row]))
     }
 
     /// Fails with `LIMIT` if a row is nested deeper or larger than values may be.
@@ -283,67 +211,58 @@ impl Column {
         fn pick<T: Clone>(from: &[T], rows: &[u32]) -> Vec<T> {
             rows.iter().map(|&row| from[row as usize].clone()).collect()
         }
-        let data = match &self.data {
+        let data = each_vector!(&self.data, {
             ColumnData::Null(_) => ColumnData::Null(rows.len()),
-            ColumnData::Bool(from) => ColumnData::Bool(pick(from, rows)),
-            ColumnData::Int(from) => ColumnData::Int(pick(from, rows)),
-            ColumnData::Float(from) => ColumnData::Float(pick(from, rows)),
             ColumnData::String(from) => ColumnData::String(from.gather(rows)),
-            ColumnData::Date(from) => ColumnData::Date(pick(from, rows)),
-            ColumnData::LocalDateTime(from) => ColumnData::LocalDateTime(pick(from, rows)),
-            ColumnData::Node(from) => ColumnData::Node(pick(from, rows)),
-            ColumnData::Edge(from) => ColumnData::Edge(pick(from, rows)),
-            ColumnData::LocalTime(from) => ColumnData::LocalTime(pick(from, rows)),
-            ColumnData::Time(from) => ColumnData::Time(pick(from, rows)),
-            ColumnData::DateTime(from) => ColumnData::DateTime(pick(from, rows)),
-            ColumnData::Duration(from) => ColumnData::Duration(pick(from, rows)),
             ColumnData::Value(from) => ColumnData::Value(pick(from, rows)),
-        };
+        }, from => Fixed::vector(pick(from, rows)));
         let validity = self.validity.as_ref().map(|bits| rows.iter().map(|&row| bits.get(row as usize)).collect());
         Column { data, validity }
     }
 
     /// Adds all rows of `other` at the end, widening if the kinds differ.
     pub fn append(&mut self, other: &Column) {
-        let before = self.len();
-        let same = match (&mut self.data, &other.data) {
-            (ColumnData::Null(a), ColumnData::Null(b)) => {
-                *a += b;
-                true
-            }
-            (ColumnData::Bool(a), ColumnData::Bool(b)) => extend(a, b),
-            (ColumnData::Int(a), ColumnData::Int(b)) => extend(a, b),
-            (ColumnData::Float(a), ColumnData::Float(b)) => extend(a, b),
-            (ColumnData::String(a), ColumnData::String(b)) => {
-                a.append(b);
-                true
-            }
-            (ColumnData::Date(a), ColumnData::Date(b)) => extend(a, b),
-            (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => extend(a, b),
-            (ColumnData::Node(a), ColumnData::Node(b)) => extend(a, b),
-            (ColumnData::Edge(a), ColumnData::Edge(b)) => extend(a, b),
-            (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => extend(a, b),
-            (ColumnData::Time(a), ColumnData::Time(b)) => extend(a, b),
-            (ColumnData::DateTime(a), ColumnData::DateTime(b)) => extend(a, b),
-            (ColumnData::Duration(a), ColumnData::Duration(b)) => extend(a, b),
-            (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, b),
-            _ => false,
-        };
-        if same {
-            self.append_validity(before, other);
-        } else {
-            let mut builder = ColumnBuilder::from(std::mem::replace(self, Column::nulls(0)));
-            (0..other.len()).for_each(|row| builder.push(&other.value(row)));
-            *self = builder.finish();
-        }
+        self.append_range(other, 0, other.len());
     }
 
-    fn append_validity(&mut self, before: usize, other: &Column) {
-        if self.validity.is_none() && other.validity.is_none() {
+    /// Adds rows `start..end` of `other` at the end, widening if the kinds differ.
+    pub fn append_range(&mut self, other: &Column, start: usize, end: usize) {
+        if start == end {
+            return;
+        }
+        if let ColumnData::Null(nulls) = self.data
+            && !matches!(other.data, ColumnData::Null(_))
+        {
+            *self = other.data.nulls_alike(nulls);
+        }
+        let (before, count) = (self.len(), end - start);
+        let is_same = each_vector_pair!((&mut self.data, &other.data), ColumnData, ColumnData, {
+            (ColumnData::Null(a), ColumnData::Null(_)) => {
+                *a += count;
+                true
+            }
+            (ColumnData::String(a), ColumnData::String(b)) => {
+                if count == b.len() { a.append(b) } else { (start..end).for_each(|row| a.push(b.get(row))) }
+                true
+            }
+            (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, &b[start..end]),
+            (data, ColumnData::Null(_)) => {
+                data.push_fillers(count);
+                true
+            }
+        }, (a, b) => extend(a, &b[start..end]), _ => false);
+        if !is_same {
+            let mut builder = ColumnBuilder::from(std::mem::replace(self, Column::nulls(0)));
+            (start..end).for_each(|row| builder.push(&other.value(row)));
+            *self = builder.finish();
+            return;
+        }
+        let has_nulls = matches!(other.data, ColumnData::Null(_)) || other.validity.is_some();
+        if matches!(self.data, ColumnData::Null(_)) || (self.validity.is_none() && !has_nulls) {
             return;
         }
         let validity = self.validity.get_or_insert_with(|| Bitmap::filled(before, true));
-        (0..other.len()).for_each(|row| validity.push(other.validity.as_ref().is_none_or(|bits| bits.get(row))));
+        (start..end).for_each(|row| validity.push(!other.is_null(row)));
     }
 
     /// Rows `start..end` as a column of their own.
@@ -411,32 +330,39 @@ impl ColumnBuilder {
 
 fn push_null(column: &mut Column) {
     let row = column.len();
-    match &mut column.data {
-        ColumnData::Null(count) => {
-            *count += 1;
-            return;
-        }
-        ColumnData::Value(rows) => {
-            rows.push(Value::Null);
-            if let Some(validity) = &mut column.validity {
-                validity.push(false);
-            }
-            return;
-        }
-        ColumnData::Bool(rows) => rows.push(false),
-        ColumnData::Int(rows) => rows.push(0),
-        ColumnData::Float(rows) => rows.push(0.0),
-        ColumnData::String(rows) => rows.push(""),
-        ColumnData::Date(rows) => rows.push(Date(0)),
-        ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime::default()),
-        ColumnData::Node(rows) => rows.push(NodeId(0)),
-        ColumnData::Edge(rows) => rows.push(EdgeValue::default()),
-        ColumnData::LocalTime(rows) => rows.push(LocalTime::default()),
-        ColumnData::Time(rows) => rows.push(Time::default()),
-        ColumnData::DateTime(rows) => rows.push(DateTime::default()),
-        ColumnData::Duration(rows) => rows.push(Duration::default()),
+    column.data.push_fillers(1);
+    match (&column.data, &mut column.validity) {
+        (ColumnData::Null(_), _) | (ColumnData::Value(_), None) => {}
+        (_, validity) => validity.get_or_insert_with(|| Bitmap::filled(row, true)).push(false),
     }
-    column.validity.get_or_insert_with(|| Bitmap::filled(row, true)).push(false);
+}
+
+impl ColumnData {
+    /// Adds rows whose values do not count, since they are null.
+    pub fn push_fillers(&mut self, count: usize) {
+        fn fill<T: Clone>(rows: &mut Vec<T>, count: usize, filler: T) {
+            rows.resize(rows.len() + count, filler);
+        }
+        each_vector!(self, {
+            ColumnData::Null(nulls) => *nulls += count,
+            ColumnData::String(rows) => (0..count).for_each(|_| rows.push("")),
+            ColumnData::Value(rows) => fill(rows, count, Value::Null),
+        }, rows => fill(rows, count, Default::default()));
+    }
+
+    /// `nulls` null rows of the same kind.
+    fn nulls_alike(&self, nulls: usize) -> Column {
+        fn none_of<T: Fixed>(_: &[T]) -> ColumnData {
+            T::vector(Vec::new())
+        }
+        let mut data = each_vector!(self, {
+            ColumnData::Null(_) => ColumnData::Null(0),
+            ColumnData::String(_) => ColumnData::String(StringColumn::default()),
+            ColumnData::Value(_) => ColumnData::Value(Vec::new()),
+        }, rows => none_of(rows));
+        data.push_fillers(nulls);
+        Column { data, validity: (nulls > 0).then(|| Bitmap::filled(nulls, false)) }
+    }
 }
 
 /// `nulls` null rows in the kind that `value` has.
@@ -451,22 +377,10 @@ fn column_of_nulls_like(value: &Value, nulls: usize) -> Column {
 }
 
 fn push_same(data: &mut ColumnData, value: &Value) -> bool {
-    match (data, value) {
-        (ColumnData::Bool(rows), Value::Bool(x)) => rows.push(*x),
-        (ColumnData::Int(rows), Value::Int(x)) => rows.push(*x),
-        (ColumnData::Float(rows), Value::Float(x)) => rows.push(*x),
+    each_vector_pair!((data, value), ColumnData, Value, {
         (ColumnData::String(rows), Value::String(x)) => rows.push(x),
-        (ColumnData::Date(rows), Value::Date(x)) => rows.push(*x),
-        (ColumnData::LocalDateTime(rows), Value::LocalDateTime(x)) => rows.push(*x),
-        (ColumnData::Node(rows), Value::Node(x)) => rows.push(*x),
-        (ColumnData::Edge(rows), Value::Edge(x)) => rows.push(*x),
-        (ColumnData::LocalTime(rows), Value::LocalTime(x)) => rows.push(*x),
-        (ColumnData::Time(rows), Value::Time(x)) => rows.push(*x),
-        (ColumnData::DateTime(rows), Value::DateTime(x)) => rows.push(*x),
-        (ColumnData::Duration(rows), Value::Duration(x)) => rows.push(*x),
         (ColumnData::Value(rows), x) => rows.push(x.clone()),
-        _ => return false,
-    }
+    }, (rows, x) => rows.push(*x), _ => return false);
     true
 }
 
@@ -474,23 +388,17 @@ impl Column {
     /// Fails as [`Value::check_time`] does for a value that is not null.
     pub fn check_time(&self) -> Result<()> {
         let is_there = |row: usize| !self.is_null(row);
-        let wrong = match &self.data {
-            ColumnData::Date(rows) => first(rows, is_there, |x: Date| x.is_valid()),
-            ColumnData::LocalTime(rows) => first(rows, is_there, |x: LocalTime| x.is_valid()),
-            ColumnData::Time(rows) => first(rows, is_there, |x: Time| x.is_valid()),
-            ColumnData::LocalDateTime(rows) => first(rows, is_there, |x: LocalDateTime| x.is_valid()),
-            ColumnData::DateTime(rows) => first(rows, is_there, |x: DateTime| x.is_valid()),
-            ColumnData::Duration(rows) => first(rows, is_there, |x: Duration| x.is_valid()),
+        let wrong = each_vector!(&self.data, {
             ColumnData::Value(values) => return values.iter().try_for_each(Value::check_time),
-            _ => None,
-        };
+            ColumnData::Null(_) | ColumnData::String(_) => None,
+        }, rows => first(rows, is_there));
         wrong.map_or(Ok(()), |row| self.value(row).check_time())
     }
 }
 
 /// The first row that is there and not valid.
-fn first<T: Copy>(rows: &[T], is_there: impl Fn(usize) -> bool, is_valid: impl Fn(T) -> bool) -> Option<usize> {
-    rows.iter().enumerate().position(|(row, &x)| !is_valid(x) && is_there(row))
+fn first<T: Fixed>(rows: &[T], is_there: impl Fn(usize) -> bool) -> Option<usize> {
+    rows.iter().enumerate().position(|(row, &x)| !x.is_valid() && is_there(row))
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::cmp::Ordering;
 use std::ops::{Bound, RangeInclusive};
 
-use crate::column::{Column, ColumnData};
+use crate::column::{Bitmap, Column, ColumnData};
 use crate::id::PropertyKeyId;
 use crate::value::Value;
+use crate::value::fixed::Fixed;
+use crate::{each_vector, each_vector_pair};
 
 /// Only edges whose property lies between two bounds, compared as by Cypher's `<` and `<=`: null never lies in a
 /// range, nor does a value that cannot be compared with a bound.
@@ -61,38 +63,44 @@ impl EdgeRange {
 
     /// Keeps those of `rows` whose value lies in the range.
     pub fn retain(&self, column: &Column, rows: &mut Vec<u32>) {
-        macro_rules! typed {
-            ($values:expr, $kind:ident) => {
-                if let (Some(lower), Some(upper)) = (
-                    typed_bound(&self.lower, |value| if let Value::$kind(bound) = value { Some(*bound) } else { None }),
-                    typed_bound(&self.upper, |value| if let Value::$kind(bound) = value { Some(*bound) } else { None }),
-                ) {
-                    let is_in = |row: usize| is_between(&$values[row], &lower, &upper);
-                    match &column.validity {
-                        None => keep(rows, is_in),
-                        Some(validity) => keep(rows, |row| validity.get(row) & is_in(row)),
-                    }
-                    return;
-                }
-            };
-        }
-        match &column.data {
-            ColumnData::Null(_) => return rows.clear(),
-            ColumnData::Int(values) if column.validity.is_none() => {
-                if let Some(wanted) = self.integers() {
-                    return keep(rows, |row| wanted.contains(&values[row]));
-                }
+        let is_done = each_vector!(&column.data, {
+            ColumnData::Null(_) => {
+                rows.clear();
+                true
             }
-            ColumnData::Int(values) => typed!(values, Int),
-            ColumnData::Float(values) => typed!(values, Float),
-            ColumnData::Date(values) => typed!(values, Date),
-            ColumnData::LocalDateTime(values) => typed!(values, LocalDateTime),
-            ColumnData::LocalTime(values) => typed!(values, LocalTime),
-            ColumnData::Time(values) => typed!(values, Time),
-            ColumnData::DateTime(values) => typed!(values, DateTime),
-            _ => {}
+            ColumnData::Int(values) if column.validity.is_none() && self.integers().is_some() => {
+                let wanted = self.integers();
+                keep(rows, |row| wanted.as_ref().is_some_and(|wanted| wanted.contains(&values[row])));
+                true
+            }
+            ColumnData::String(_) | ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_) => false,
+            // They have an order, but are not compared.
+            ColumnData::Duration(_) | ColumnData::Bool(_) => false,
+        }, values => self.retain_typed(values, column.validity.as_ref(), rows));
+        if is_done {
+            return;
         }
         rows.retain(|&row| self.contains(&column.value(row as usize)));
+    }
+}
+
+impl EdgeRange {
+    /// Keeps the rows of values of one kind; false, with nothing done, if a bound is of another kind.
+    fn retain_typed<T: Fixed + PartialOrd>(
+        &self,
+        values: &[T],
+        validity: Option<&Bitmap>,
+        rows: &mut Vec<u32>,
+    ) -> bool {
+        let (Some(lower), Some(upper)) = (typed_bound(&self.lower, T::of), typed_bound(&self.upper, T::of)) else {
+            return false;
+        };
+        let is_in = |row: usize| is_between(&values[row], &lower, &upper);
+        match validity {
+            None => keep(rows, is_in),
+            Some(validity) => keep(rows, |row| validity.get(row) & is_in(row)),
+        }
+        true
     }
 }
 
@@ -139,21 +147,9 @@ pub fn order_rows(a: &Column, row_of_a: usize, b: &Column, row_of_b: usize) -> O
         (false, false) => {}
         (is_null, other_is_null) => return is_null.cmp(&other_is_null),
     }
-    match (&a.data, &b.data) {
-        (ColumnData::Int(a), ColumnData::Int(b)) => a[row_of_a].cmp(&b[row_of_b]),
-        (ColumnData::Date(a), ColumnData::Date(b)) => a[row_of_a].cmp(&b[row_of_b]),
-        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
-        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
-        (ColumnData::Time(a), ColumnData::Time(b)) => a[row_of_a].cmp(&b[row_of_b]),
-        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => a[row_of_a].cmp(&b[row_of_b]),
-        (ColumnData::Duration(a), ColumnData::Duration(b)) => a[row_of_a].cmp(&b[row_of_b]),
+    each_vector_pair!((&a.data, &b.data), ColumnData, ColumnData, {
         (ColumnData::String(a), ColumnData::String(b)) => a.get(row_of_a).cmp(b.get(row_of_b)),
-        (ColumnData::Float(a), ColumnData::Float(b)) => {
-            let (a, b) = (a[row_of_a], b[row_of_b]);
-            a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
-        }
-        _ => a.value(row_of_a).order(&b.value(row_of_b)),
-    }
+    }, (a, b) => a[row_of_a].order(&b[row_of_b]), _ => a.value(row_of_a).order(&b.value(row_of_b)))
 }
 
 #[cfg(test)]

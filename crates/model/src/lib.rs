@@ -3,7 +3,7 @@
 //! Modules in reading order:
 //! - [`id`]: the ids of nodes, edges, labels, edge types and property keys.
 //! - [`temporal`]: dates, times, date-times with zones, and durations.
-//! - [`value`]: one Cypher value, its equality and its order.
+//! - [`value`]: one Cypher value, the table of kinds of a fixed size, its equality and its order.
 //! - [`column`]: many values of one kind, the unit that all reads and writes move.
 //! - [`codec`]: values, rules and hashes as bytes, which stores share.
 //! - [`batch`]: rows of nodes and of edges, made of columns.
@@ -54,7 +54,8 @@ pub mod temporal;
 pub mod value;
 
 pub use batch::{EdgeBatch, NodeBatch};
-pub use column::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn};
+pub use codec::stored::Stored;
+pub use column::{Bitmap, Column, ColumnBuilder, StringColumn};
 pub use condition::Condition;
 pub use course::Course;
 pub use edge_range::{EdgeRange, EdgeTop};
@@ -70,6 +71,8 @@ pub use store::{
     Access, Capabilities, Count, Direction, Expand, FirstNodes, GraphStore, IsolationLevel, NodeScan, ReadView, Taken,
     WriteTransaction,
 };
+pub use value::fixed;
+pub use value::fixed::{ColumnData, Fixed, FixedKind, Scalar};
 pub use value::{EdgeValue, PathValue, Value};
 
 /// The hash map of the project: fast, and with the same iteration order in every run.

@@ -8,6 +8,7 @@ use crate::error;
 use crate::error::Result;
 use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
 use crate::value::Value;
+use crate::value::fixed::FixedKind;
 
 /// Names numbered in order of first use.
 #[derive(Clone, Debug, Default)]
@@ -138,11 +139,13 @@ pub enum PropertyKind {
     DateTime,
     /// A duration.
     Duration,
+    /// A universally unique identifier.
+    Uuid,
 }
 
 impl PropertyKind {
     /// Every kind; its place here is its number in files.
-    pub const ALL: [PropertyKind; 10] = [
+    pub const ALL: [PropertyKind; 11] = [
         PropertyKind::Boolean,
         PropertyKind::Integer,
         PropertyKind::Float,
@@ -153,6 +156,7 @@ impl PropertyKind {
         PropertyKind::Time,
         PropertyKind::DateTime,
         PropertyKind::Duration,
+        PropertyKind::Uuid,
     ];
 
     /// Its name in Cypher.
@@ -168,23 +172,18 @@ impl PropertyKind {
             PropertyKind::Time => "ZONED TIME",
             PropertyKind::DateTime => "ZONED DATETIME",
             PropertyKind::Duration => "DURATION",
+            PropertyKind::Uuid => "UUID",
         }
+    }
+
+    /// The kind of a fixed size that it is; `None` for strings.
+    pub fn fixed(self) -> Option<FixedKind> {
+        FixedKind::ALL.iter().copied().find(|kind| kind.name() == Some(self.name()))
     }
 
     /// True if a value is of this kind.
     pub fn holds(self, value: &Value) -> bool {
-        match self {
-            PropertyKind::Boolean => matches!(value, Value::Bool(_)),
-            PropertyKind::Integer => matches!(value, Value::Int(_)),
-            PropertyKind::Float => matches!(value, Value::Float(_)),
-            PropertyKind::String => matches!(value, Value::String(_)),
-            PropertyKind::Date => matches!(value, Value::Date(_)),
-            PropertyKind::LocalDateTime => matches!(value, Value::LocalDateTime(_)),
-            PropertyKind::LocalTime => matches!(value, Value::LocalTime(_)),
-            PropertyKind::Time => matches!(value, Value::Time(_)),
-            PropertyKind::DateTime => matches!(value, Value::DateTime(_)),
-            PropertyKind::Duration => matches!(value, Value::Duration(_)),
-        }
+        value.type_name() == self.name()
     }
 }
 

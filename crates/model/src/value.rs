@@ -12,10 +12,15 @@ use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
 use crate::temporal::calendar::{YEAR_MAX, YEAR_MIN};
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time};
+use crate::{each_fixed, each_vector_pair};
 
+pub mod fixed;
 mod nested;
+mod texts;
 
+use fixed::{Fixed, Scalar, Uuid};
 pub use nested::Nested;
+pub use texts::StringColumn;
 
 /// A map value: keys in order, so that equal maps print alike.
 pub type MapValue = BTreeMap<Arc<str>, Value>;
@@ -58,6 +63,8 @@ pub enum Value {
     DateTime(DateTime),
     /// A duration.
     Duration(Duration),
+    /// A universally unique identifier.
+    Uuid(Uuid),
 }
 
 /// An edge as a value: what `type(r)`, `startNode(r)` and equality need without asking the store again.
@@ -105,25 +112,18 @@ impl Value {
 
     /// The name of the kind of value, as error messages and `valueType` print it.
     pub fn type_name(&self) -> &'static str {
-        match self {
-            Value::Null => "NULL",
-            Value::Bool(_) => "BOOLEAN",
-            Value::Int(_) => "INTEGER",
-            Value::Float(_) => "FLOAT",
+        fn name<T: Scalar>(_: &T) -> &'static str {
+            T::NAME
+        }
+        each_fixed!(self, {
             Value::String(_) => "STRING",
             Value::Bytes(_) => "BYTES",
             Value::List(_) => "LIST",
             Value::Map(_) => "MAP",
-            Value::Date(_) => "DATE",
-            Value::LocalDateTime(_) => "LOCAL DATETIME",
             Value::Node(_) => "NODE",
             Value::Edge(_) => "RELATIONSHIP",
             Value::Path(_) => "PATH",
-            Value::LocalTime(_) => "LOCAL TIME",
-            Value::Time(_) => "ZONED TIME",
-            Value::DateTime(_) => "ZONED DATETIME",
-            Value::Duration(_) => "DURATION",
-        }
+        }, x => name(x), _ => "NULL")
     }
 
     /// True if a store can keep this value as a property: no nodes, edges, paths or maps, and lists of such.
@@ -151,22 +151,15 @@ impl Value {
 
     /// Cypher's `<`, `<=`, `>`, `>=`: `None` when the two cannot be compared.
     pub fn compare(&self, other: &Value) -> Option<Ordering> {
-        match (self, other) {
-            (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        each_vector_pair!((self, other), Value, Value, {
             (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
             (Value::Int(a), Value::Float(b)) => compare_int_float(*a, *b),
             (Value::Float(a), Value::Int(b)) => compare_int_float(*b, *a).map(Ordering::reverse),
             (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
             (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
-            (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
-            (Value::Date(a), Value::Date(b)) => Some(a.cmp(b)),
-            (Value::LocalDateTime(a), Value::LocalDateTime(b)) => Some(a.cmp(b)),
-            (Value::LocalTime(a), Value::LocalTime(b)) => Some(a.cmp(b)),
-            (Value::Time(a), Value::Time(b)) => Some(a.cmp(b)),
-            (Value::DateTime(a), Value::DateTime(b)) => Some(a.cmp(b)),
             (Value::List(a), Value::List(b)) => compare_lists(a, b),
-            _ => None,
-        }
+            (Value::Duration(_), Value::Duration(_)) | (Value::Node(_), _) | (Value::Edge(_), _) => None,
+        }, (a, b) => Some(a.order(b)), _ => None)
     }
 
     /// True if it lies between two bounds, as `>`, `>=`, `<`, `<=` say. Null never does, nor does a value that cannot be
@@ -187,28 +180,16 @@ impl Value {
 
     /// The total order of `ORDER BY`, `DISTINCT` and grouping: null last and equal to itself, NaN largest number.
     pub fn order(&self, other: &Value) -> Ordering {
-        match (self, other) {
-            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-            (Value::Int(a), Value::Int(b)) => a.cmp(b),
-            (Value::Float(a), Value::Float(b)) => order_floats(*a, *b),
+        each_vector_pair!((self, other), Value, Value, {
             (Value::Int(a), Value::Float(b)) => compare_int_float(*a, *b).unwrap_or(Ordering::Less),
             (Value::Float(a), Value::Int(b)) => compare_int_float(*b, *a).map_or(Ordering::Greater, Ordering::reverse),
             (Value::String(a), Value::String(b)) => a.cmp(b),
             (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
-            (Value::Date(a), Value::Date(b)) => a.cmp(b),
-            (Value::LocalDateTime(a), Value::LocalDateTime(b)) => a.cmp(b),
-            (Value::LocalTime(a), Value::LocalTime(b)) => a.cmp(b),
-            (Value::Time(a), Value::Time(b)) => a.cmp(b),
-            (Value::DateTime(a), Value::DateTime(b)) => a.cmp(b),
-            (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
-            (Value::Node(a), Value::Node(b)) => a.cmp(b),
-            (Value::Edge(a), Value::Edge(b)) => a.id.cmp(&b.id),
             (Value::List(a), Value::List(b)) => order_sequences(a.iter(), b.iter()),
             (Value::Map(a), Value::Map(b)) => order_maps(a, b),
             (Value::Path(a), Value::Path(b)) => a.nodes.cmp(&b.nodes).then_with(|| a.edges.cmp(&b.edges)),
             (Value::Null, Value::Null) => Ordering::Equal,
-            _ => self.order_rank().cmp(&other.order_rank()),
-        }
+        }, (a, b) => a.order(b), _ => self.order_rank().cmp(&other.order_rank()))
     }
 
     fn order_rank(&self) -> u8 {
@@ -228,7 +209,8 @@ impl Value {
             Value::Bool(_) => 12,
             Value::Int(_) | Value::Float(_) => 13,
             Value::Bytes(_) => 14,
-            Value::Null => 15,
+            Value::Uuid(_) => 15,
+            Value::Null => 16,
         }
     }
 }
@@ -249,12 +231,12 @@ fn compare_int_float(a: i64, b: f64) -> Option<Ordering> {
     }
 }
 
-fn order_floats(a: f64, b: f64) -> Ordering {
+pub(crate) fn order_floats(a: &f64, b: &f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (true, true) => Ordering::Equal,
         (true, false) => Ordering::Greater,
         (false, true) => Ordering::Less,
-        (false, false) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+        (false, false) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
     }
 }
 
@@ -341,31 +323,22 @@ impl Ord for Value {
 impl std::hash::Hash for Value {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.order_rank().hash(state);
-        match self {
-            Value::Null => {}
-            Value::Bool(x) => x.hash(state),
-            Value::Int(x) => x.hash(state),
-            Value::Float(x) => hash_float(*x, state),
+        each_fixed!(self, {
             Value::String(x) => x.hash(state),
             Value::Bytes(x) => x.hash(state),
             Value::List(items) => items.iter().for_each(|item| item.hash(state)),
             Value::Map(map) => map.iter().for_each(|entry| entry.hash(state)),
-            Value::Date(x) => x.hash(state),
-            Value::LocalDateTime(x) => x.hash(state),
-            Value::LocalTime(x) => x.hash(state),
-            Value::Time(x) => x.hash(state),
-            Value::DateTime(x) => x.hash(state),
-            Value::Duration(x) => x.hash(state),
             Value::Node(x) => x.hash(state),
             Value::Edge(x) => x.id.hash(state),
             Value::Path(x) => x.hash(state),
-        }
+        }, x => x.hash_to(state), _ => {});
     }
 }
 
 /// A float that is a 64-bit integer hashes as that integer: the low bits of such floats are all zero, and a hash of
 /// their bits would crowd small numbers together.
-fn hash_float<H: std::hash::Hasher>(x: f64, state: &mut H) {
+pub(crate) fn hash_float<H: std::hash::Hasher>(x: &f64, state: &mut H) {
+    let x = *x;
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     if x.trunc() == x && (-TWO_TO_63..TWO_TO_63).contains(&x) {
         std::hash::Hash::hash(&(x as i64), state);
@@ -378,25 +351,16 @@ fn hash_float<H: std::hash::Hasher>(x: f64, state: &mut H) {
 /// Cypher's literal form; nodes and edges as `(#id)` and `[#id]`, since names are the store's to know.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Null => f.write_str("null"),
-            Value::Bool(x) => write!(f, "{x}"),
-            Value::Int(x) => write!(f, "{x}"),
+        each_fixed!(self, {
             Value::Float(x) => write_float(f, *x),
             Value::String(x) => write_quoted(f, x),
             Value::Bytes(x) => x.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
             Value::List(items) => write_sequence(f, "[", "]", items.iter(), |f, item| write!(f, "{item}")),
             Value::Map(map) => write_sequence(f, "{", "}", map.iter(), |f, (key, value)| write!(f, "{key}: {value}")),
-            Value::Date(x) => write!(f, "{x}"),
-            Value::LocalDateTime(x) => write!(f, "{x}"),
-            Value::LocalTime(x) => write!(f, "{x}"),
-            Value::Time(x) => write!(f, "{x}"),
-            Value::DateTime(x) => write!(f, "{x}"),
-            Value::Duration(x) => write!(f, "{x}"),
             Value::Node(x) => write!(f, "(#{})", x.0),
             Value::Edge(x) => write!(f, "[#{}]", x.id.0),
             Value::Path(path) => write_path(f, path),
-        }
+        }, x => write!(f, "{x}"), _ => f.write_str("null"))
     }
 }
 
@@ -481,21 +445,15 @@ from! {
     LocalDateTime => |x| Value::LocalDateTime(x),
     DateTime => |x| Value::DateTime(x),
     Duration => |x| Value::Duration(x),
+    Uuid => |x| Value::Uuid(x),
 }
 
 impl Value {
     /// Fails with `ARGUMENT` if it is a value of time out of its bounds, or a list that holds one.
     pub fn check_time(&self) -> Result<()> {
-        let is_valid = match self {
-            Value::Date(x) => x.is_valid(),
-            Value::LocalTime(x) => x.is_valid(),
-            Value::Time(x) => x.is_valid(),
-            Value::LocalDateTime(x) => x.is_valid(),
-            Value::DateTime(x) => x.is_valid(),
-            Value::Duration(x) => x.is_valid(),
+        let is_valid = each_fixed!(self, {
             Value::List(items) => return items.iter().try_for_each(Value::check_time),
-            _ => true,
-        };
+        }, x => Fixed::is_valid(*x), _ => true);
         if is_valid { Ok(()) } else { Err(crate::error!(Argument::NumberOutOfRange, "{}", out_of_bounds(self))) }
     }
 }

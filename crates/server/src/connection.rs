@@ -257,7 +257,7 @@ impl Connection {
             self.is_by_manifest = is_by_manifest;
             self.link.machine = Machine::new(version);
             let moments = if version.is_utc() { Moments::Utc } else { Moments::Local };
-            self.link.form = Form { version, moments };
+            self.link.form = Form { version, moments, is_own: false };
         }
     }
 

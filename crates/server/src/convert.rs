@@ -10,7 +10,7 @@ use bolt::{Encoder, Version};
 use database::{Entities, Parameters};
 use model::store::ElementId;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone as TimeZone};
-use model::{Column, ColumnData, EdgeId, EdgeValue, Map, NodeId, PathValue, Result, Value, error};
+use model::{Column, ColumnData, EdgeId, EdgeValue, FixedKind, Map, NodeId, PathValue, Result, Value, error};
 
 /// Form of the values of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub struct Form {
     pub version: Version,
     /// Form of moments.
     pub moments: Moments,
+    /// The other side is our own, and knows kinds of values that Bolt lacks.
+    pub is_own: bool,
 }
 
 /// The parameters of a statement, and the memory that they take, which is at most `memory`.
@@ -176,6 +178,7 @@ pub fn of_time(structure: &Structure, moments: Moments) -> Result<Value> {
             let seconds = seconds.checked_add(carry);
             seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
         }
+        Structure::Other(ref kind, ref text) => FixedKind::of_field(kind).and_then(|kind| kind.parse(text)),
         Structure::Vector(_) | Structure::Point(..) => None,
     };
     value.ok_or_else(out_of_range)
@@ -273,6 +276,11 @@ pub fn value_out(out: &mut Encoder<'_>, value: &Value, entities: &Entities, form
         Value::Node(node) => node_out(out, *node, entities, form),
         Value::Edge(edge) => edge_out(out, edge, entities, form),
         Value::Path(path) => path_out(out, path, entities, form),
+        // A kind that Bolt lacks travels as its text, with its name where that is understood.
+        other => match FixedKind::of_value(other).and_then(FixedKind::field) {
+            Some(kind) if form.is_own => out.other(kind, &other.to_string()),
+            _ => out.string(&other.to_string()),
+        },
     }
 }
 

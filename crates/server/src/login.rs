@@ -32,6 +32,7 @@ fn hello(connection: &mut Connection, fields: &Map, request: &Request) {
         return connection.refuse(failure);
     }
     connection.link.own = Own::of_hello(fields);
+    connection.link.form.is_own = connection.link.own.is_some();
     let patches = match get(fields, "patch_bolt") {
         Some(Value::List(patches)) => patches.as_slice(),
         _ => &[],

@@ -28,7 +28,7 @@ pub use access::{Block, Cursor, Found};
 pub use block::{BlockHeader, Encoding, Kind};
 pub use patch::patched;
 pub use read::{BlockSource, ColumnReader};
-pub use write::{ColumnWriter, MemoryColumn, append_range};
+pub use write::{ColumnWriter, MemoryColumn};
 
 #[cfg(test)]
 mod tests;

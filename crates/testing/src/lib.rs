@@ -12,7 +12,7 @@
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
 //! - [`servers`]: PostgreSQL, Redis and MariaDB, real ones, started for a test process.
-//! - [`times`]: values of time at their limits.
+//! - [`scalars`]: values of time at their limits, and identifiers.
 //! - [`random`]: the seeded random numbers of all of these.
 
 pub mod crashes;
@@ -23,10 +23,10 @@ pub mod graphs;
 pub mod histories;
 pub mod random;
 pub mod reference_store;
+pub mod scalars;
 pub mod servers;
 pub mod simulation;
 pub mod store_contract;
-pub mod times;
 
 pub use folder::Folder;
 pub use reference_store::ReferenceStore;

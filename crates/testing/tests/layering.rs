@@ -62,7 +62,7 @@ type Circles = (&'static str, &'static [(&'static str, &'static str)], usize);
 /// of which each reaches each. May only shrink.
 const CIRCLES: &[Circles] = &[
     ("model", &[], 0),
-    ("storage", &[("engine", "transaction")], 8),
+    ("storage", &[("engine", "transaction")], 6),
     ("sources", &[], 3),
     ("cluster", &[], 0),
     ("cypher", &[], 0),

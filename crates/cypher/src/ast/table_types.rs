@@ -16,5 +16,5 @@ pub(crate) const TYPES: &[(&[&str], PropertyKind)] = &[
 
 /// Kùzu's name of a type.
 pub(crate) fn table_type_name(kind: PropertyKind) -> &'static str {
-    TYPES.iter().find(|(_, held)| *held == kind).map_or("STRING", |(names, _)| names[0])
+    TYPES.iter().find(|(_, held)| *held == kind).map_or(kind.name(), |(names, _)| names[0])
 }

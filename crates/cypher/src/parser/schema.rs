@@ -171,36 +171,12 @@ impl Parser<'_> {
     }
 
     fn property_kind(&mut self) -> Result<PropertyKind> {
-        for (words, kind) in [
-            (&["BOOLEAN"][..], PropertyKind::Boolean),
-            (&["BOOL"], PropertyKind::Boolean),
-            (&["INTEGER"], PropertyKind::Integer),
-            (&["INT"], PropertyKind::Integer),
-            (&["FLOAT"], PropertyKind::Float),
-            (&["STRING"], PropertyKind::String),
-            (&["VARCHAR"], PropertyKind::String),
-            (&["DATE"], PropertyKind::Date),
-            (&["LOCAL", "DATETIME"], PropertyKind::LocalDateTime),
-            (&["TIMESTAMP", "WITHOUT", "TIMEZONE"], PropertyKind::LocalDateTime),
-            (&["TIMESTAMP", "WITHOUT", "TIME", "ZONE"], PropertyKind::LocalDateTime),
-            (&["LOCAL", "TIME"], PropertyKind::LocalTime),
-            (&["TIME", "WITHOUT", "TIMEZONE"], PropertyKind::LocalTime),
-            (&["TIME", "WITHOUT", "TIME", "ZONE"], PropertyKind::LocalTime),
-            (&["ZONED", "TIME"], PropertyKind::Time),
-            (&["TIME", "WITH", "TIMEZONE"], PropertyKind::Time),
-            (&["TIME", "WITH", "TIME", "ZONE"], PropertyKind::Time),
-            (&["ZONED", "DATETIME"], PropertyKind::DateTime),
-            (&["TIMESTAMP", "WITH", "TIMEZONE"], PropertyKind::DateTime),
-            (&["TIMESTAMP", "WITH", "TIME", "ZONE"], PropertyKind::DateTime),
-            (&["DURATION"], PropertyKind::Duration),
-        ] {
-            if words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word)) {
-                words.iter().for_each(|_| {
-                    self.advance();
-                });
-                return Ok(kind);
-            }
+        let start = self.at;
+        let named = self.named_type();
+        if let Some(kind) = PropertyKind::ALL.into_iter().find(|kind| Some(kind.name()) == named) {
+            return Ok(kind);
         }
+        self.at = start;
         let known = PropertyKind::ALL.map(PropertyKind::name).join(", ");
         Err(self.expected(&format!("{known} or LIST<… NOT NULL>")))
     }

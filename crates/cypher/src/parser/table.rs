@@ -1,6 +1,6 @@
 //! `CREATE NODE TABLE` and `CREATE REL TABLE`, the schema statements of Kùzu and LadybugDB, as the constraints they mean.
 
-use model::{Error, PropertyType, Result};
+use model::{Error, PropertyKind, PropertyType, Result};
 
 use super::Parser;
 use crate::ast::table_types::TYPES;
@@ -10,7 +10,6 @@ use crate::token::TokenKind;
 /// Kùzu's types whose promise is not kept here, and what to declare instead.
 const REFUSED: &[(&[&str], &str)] = &[
     (&["SERIAL"], "declare INT64, and give each node its number: nothing counts here"),
-    (&["UUID"], "declare STRING, and make values with randomUUID(): their form is not checked"),
     (
         &["INT128", "UINT64"],
         "declare INT64 if that holds the values, else STRING: all integers have 64 bits and a sign",
@@ -166,8 +165,11 @@ impl Parser<'_> {
     }
 
     fn table_type(&mut self) -> Result<PropertyType> {
-        let found = TYPES.iter().find(|(names, _)| names.iter().any(|name| self.is_word(0, name)));
-        let Some((_, kind)) = found else {
+        let of_kuzu =
+            TYPES.iter().find(|(names, _)| names.iter().any(|name| self.is_word(0, name))).map(|(_, kind)| *kind);
+        // Kùzu names the others as they are called here.
+        let called = || PropertyKind::ALL.into_iter().find(|kind| self.is_word(0, kind.name()));
+        let Some(kind) = of_kuzu.or_else(called) else {
             let is_here = |(names, _): &&(&[&str], &str)| names.iter().any(|name| self.is_word(0, name));
             if let Some((_, remedy)) = REFUSED.iter().find(is_here) {
                 let what = format!("the type {}", self.word(0).to_ascii_uppercase());
@@ -177,9 +179,9 @@ impl Parser<'_> {
         };
         self.advance();
         if !self.take(TokenKind::LeftBracket) {
-            return Ok(PropertyType::One(*kind));
+            return Ok(PropertyType::One(kind));
         }
         self.expect(TokenKind::RightBracket)?;
-        Ok(PropertyType::List(*kind))
+        Ok(PropertyType::List(kind))
     }
 }

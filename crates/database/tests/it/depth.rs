@@ -201,7 +201,7 @@ fn texts_of_any_depth_and_length_give_an_answer_or_an_error() {
     on_a_small_stack(|session| {
         run(session, "UNWIND range(1, 3) AS i CREATE (:P {id: i})").expect("nodes");
         // Planning the largest of them may take long, and can be stopped.
-        session.set_timeout(Some(Duration::from_secs(1)));
+        session.set_timeout(Some(Duration::from_millis(400)));
         let mut answers = 0;
         for n in [20, 100, 250, 1_000, 4_000] {
             for text in texts(n) {

@@ -2,6 +2,7 @@
 
 use super::{Subject, plan};
 use database::import::{EdgeFile, ImportPlan, NodeFile, OnBadRow};
+use model::FixedKind;
 
 /// Files that say themselves what they hold.
 fn self_described(subject: &Subject, nodes: &[(&str, &[u8])], edges: &[(&str, &[u8])]) -> ImportPlan {
@@ -374,7 +375,9 @@ fn a_type_that_values_contradict_is_refused() {
     let columns = vec![("id", ids), ("born", born), ("n", numbers)];
     let rows = parquet_file(&subject, "rows.parquet", columns);
     for file in [lines, rows] {
-        for (column, stated) in [("born", FieldType::Date), ("n", FieldType::String), ("n", FieldType::Float)] {
+        for (column, stated) in
+            [("born", FieldType::Fixed(FixedKind::Date)), ("n", FieldType::String), ("n", FieldType::Float)]
+        {
             let mut typed = plan(&[("T", file.clone())], &[]);
             typed.read.types = vec![(column.to_owned(), stated.clone())];
             let error = subject.import(&typed).expect_err("the values are of another type");

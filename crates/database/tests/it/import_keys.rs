@@ -259,7 +259,6 @@ fn the_quick_start_of_kuzu() {
     ]);
     for (text, expected) in [
         ("CREATE NODE TABLE T(id SERIAL, PRIMARY KEY(id))", "the type SERIAL"),
-        ("CREATE NODE TABLE T(id UUID, PRIMARY KEY(id))", "the type UUID"),
         ("CREATE NODE TABLE T(id UINT64, PRIMARY KEY(id))", "the type UINT64"),
         ("CREATE NODE TABLE T(id int128, PRIMARY KEY(id))", "the type INT128"),
     ] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Subject, plan};
 use database::export::{ExportFormat, export};
 use database::{Database, Interrupt};
+use model::fixed::Uuid;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{Column, Expand, NodeBatch, NodeId, NodeScan, ReadView, Value};
 use testing::graphs::{EdgeGroup, GraphData, NodeGroup, zoo};
@@ -109,6 +110,7 @@ fn values() -> Vec<Value> {
             .map(|x| Value::LocalDateTime(LocalDateTime::parse(x).expect("a date and time"))),
     );
     values.push(Value::LocalTime(LocalTime::parse("23:59:59.000000001").expect("a time")));
+    values.extend([1, u128::MAX].map(|bits| Value::Uuid(Uuid::from_u128(bits))));
     values.push(Value::Time(Time::parse("12:00+05:30").expect("a time")));
     values.extend(
         [

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use cypher::plan::BinaryOperator;
 use model::interrupt::work;
-use model::{ColumnData, Result, Value};
+use model::temporal::Duration;
+use model::{ColumnData, FixedKind, Result, Value, with_stored};
 
 use super::evaluate::truths;
 use crate::allocations::weight;
@@ -24,12 +25,7 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
             zip_ordered(operator, rows, a, b, |a, b| compare_numbers(b, a).map(Ordering::reverse))
         }
         (View::Bool(a), View::Bool(b)) => compare(operator, rows, a, b),
-        (View::Date(a), View::Date(b)) => compare(operator, rows, a, b),
-        (View::LocalDateTime(a), View::LocalDateTime(b)) => compare(operator, rows, a, b),
-        (View::LocalTime(a), View::LocalTime(b)) => compare(operator, rows, a, b),
-        (View::Time(a), View::Time(b)) => compare(operator, rows, a, b),
-        (View::DateTime(a), View::DateTime(b)) => compare(operator, rows, a, b),
-        (View::Duration(a), View::Duration(b)) => equal(operator, rows, a, b, |a, b| a == b),
+        (View::Other(kind), View::Other(other)) if kind == other => of_kind(kind, operator, left, right, rows),
         (View::String(a), View::String(b)) => compare_texts(operator, rows, a, b),
         (View::Node(a), View::Node(b)) => equal(operator, rows, a, b, |a, b| a == b),
         (View::Edge(a), View::Edge(b)) => equal(operator, rows, a, b, |a, b| a.id == b.id),
@@ -39,6 +35,18 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
         Some(results) => Ok(Vector::of(ColumnData::Bool(results), common_validity(left, right))),
         None => row_by_row(operator, left, right, rows),
     }
+}
+
+/// Compares two vectors of a kind of a fixed size.
+fn of_kind(kind: FixedKind, operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Option<Vec<bool>> {
+    with_stored!(kind, {
+        FixedKind::Node | FixedKind::Edge => None,
+        // They have an order, but are not compared.
+        FixedKind::Duration => {
+            let (a, b) = (left.operand::<Duration>()?, right.operand::<Duration>()?);
+            equal(operator, rows, a, b, |a, b| a == b)
+        }
+    }, T => compare(operator, rows, left.operand::<T>()?, right.operand::<T>()?))
 }
 
 /// The comparison as true, false or null.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use model::interrupt::work;
-use model::{Result, Value};
+use model::{FixedKind, Result, Value, error};
 
 use super::math::random_bits;
 use super::{Body, Function, items, mismatch};
@@ -13,7 +13,7 @@ use crate::vector::Vector;
 pub(super) const FUNCTIONS: &[&Function] = &[
     &COALESCE, &NULL_IF, &VALUE_TYPE, &TO_INTEGER, &TO_INTEGER_OR_NULL, &TO_INTEGER_LIST, &TO_FLOAT, &TO_FLOAT_OR_NULL,
     &TO_FLOAT_LIST, &TO_STRING, &TO_STRING_OR_NULL, &TO_STRING_LIST, &TO_BOOLEAN, &TO_BOOLEAN_OR_NULL,
-    &TO_BOOLEAN_LIST, &RANDOM_UUID,
+    &TO_BOOLEAN_LIST, &UUID, &RANDOM_UUID,
 ];
 
 pub(crate) const COALESCE: Function = Function {
@@ -273,6 +273,26 @@ fn to_boolean(value: &Value) -> Option<Value> {
     }
 }
 
+const UUID: Function = Function {
+    name: "uuid",
+    arguments_min: 1,
+    arguments_max: Some(1),
+    usage: "uuid(text)",
+    description: "The universally unique identifier (RFC 9562) that a string writes; `uuid(randomUUID())` is a new one.",
+    examples: &[
+        ("toString(uuid('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'))", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'"),
+        ("valueType(uuid('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'))", "'UUID NOT NULL'"),
+    ],
+    body: Body::Strict(|values| match &values[0] {
+        Value::Uuid(_) => Ok(values[0].clone()),
+        Value::String(text) => FixedKind::Uuid.parse(text).ok_or_else(|| {
+            error!(Argument, "uuid: '{text}' is no universally unique identifier")
+                .with_remedy("write 32 hexadecimal digits, as in 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'")
+        }),
+        other => Err(mismatch("uuid", "STRING or UUID", other)),
+    }),
+};
+
 const RANDOM_UUID: Function = Function {
     name: "randomUUID",
     arguments_min: 0,
@@ -304,15 +324,6 @@ fn random_uuid(_: &[Vector], rows: usize, context: &EvaluationContext<'_>) -> Re
 pub(crate) fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.to_string()),
-        Value::Int(_)
-        | Value::Float(_)
-        | Value::Bool(_)
-        | Value::Date(_)
-        | Value::LocalDateTime(_)
-        | Value::LocalTime(_)
-        | Value::Time(_)
-        | Value::DateTime(_)
-        | Value::Duration(_) => Some(value.to_string()),
-        _ => None,
+        other => FixedKind::of_value(other).map(|_| other.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! Functions that give true or false of anything.
 
-use model::{Result, Value, error};
+use model::{PropertyKind, Result, Value, error};
 
 use super::{Body, Function, mismatch};
 
@@ -71,17 +71,15 @@ fn is_of_one(value: &Value, of: &str) -> Result<bool> {
             _ => Ok(false),
         };
     }
-    const NAMES: &[&str] = &[
-        "BOOLEAN", "INTEGER", "FLOAT", "STRING", "BYTES", "LIST", "MAP", "DATE", "LOCAL TIME", "ZONED TIME",
-        "LOCAL DATETIME", "ZONED DATETIME", "DURATION", "NODE", "RELATIONSHIP", "PATH",
-    ];
+    const OTHERS: &[&str] = &["BYTES", "LIST", "MAP", "NODE", "RELATIONSHIP", "PATH"];
+    let is_known = OTHERS.contains(&name) || PropertyKind::ALL.iter().any(|kind| kind.name() == name);
     match name {
         "NOTHING" => Ok(false),
         "NULL" => Ok(value.is_null() && takes_null),
         _ if value.is_null() => Ok(takes_null),
         "ANY" => Ok(true),
         "PROPERTY VALUE" => Ok(value.is_storable()),
-        _ if NAMES.contains(&name) => Ok(value.type_name() == name),
+        _ if is_known => Ok(value.type_name() == name),
         _ => Err(error!(Argument, "isOfType() does not know the type {name}")),
     }
 }

@@ -33,6 +33,7 @@ const RESULTS: &[(ResultType, &[&str])] = &[
         of(PropertyKind::Duration),
         &["duration", "duration.between", "duration.inMonths", "duration.inDays", "duration.inSeconds"],
     ),
+    (of(PropertyKind::Uuid), &["uuid"]),
     (list_of(PropertyKind::String), &["labels", "keys", "split"]),
     (list_of(PropertyKind::Integer), &["range"]),
     (ResultType::Argument, &["nullIf", "tail", "abs", "reverse", "min", "max", "percentileDisc"]),

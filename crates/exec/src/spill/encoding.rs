@@ -3,11 +3,13 @@
 //! A column is its kind, whether it has a bitmap of presence, the bitmap, and its values. Values of mixed columns have a
 //! tag each; one that the row before shares is written as one tag, so that a list repeated in every row stands once.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
+use model::codec::bytes::Get;
 use model::{
-    Bitmap, Column, ColumnData, EdgeId, EdgeTypeId, EdgeValue, NodeId, PathValue, Result, StringColumn, Value,
+    Bitmap, Column, ColumnData, EdgeId, EdgeTypeId, EdgeValue, Fixed, FixedKind, NodeId, PathValue, Result, Stored,
+    StringColumn, Value, each_fixed, each_stored_vector, with_stored,
 };
 
 use crate::chunk::Chunk;
@@ -74,16 +76,6 @@ macro_rules! plain_numbers {
 
 plain_numbers!(u8, i32, u32, i64, u64, f64);
 
-impl Plain for bool {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(*self));
-    }
-
-    fn take(from: &mut Reader<'_>) -> Result<bool> {
-        Ok(u8::take(from)? != 0)
-    }
-}
-
 /// Types that are other types in order.
 macro_rules! plain_structs {
     ($($name:ty { $($field:tt),* }),* $(,)?) => { $(
@@ -106,35 +98,6 @@ plain_structs! {
     EdgeId { 0 },
     EdgeTypeId { 0 },
     EdgeValue { id, source, target, edge_type },
-    Date { 0 },
-    LocalDateTime { seconds, nanosecond },
-    LocalTime { 0 },
-    Time { local, offset },
-    DateTime { seconds, nanosecond, zone },
-    Duration { months, days, seconds, nanosecond },
-}
-
-/// Stands for a zone with a name, which follows.
-const NAMED_ZONE: i32 = i32::MAX;
-
-impl Plain for Zone {
-    fn put(&self, out: &mut Vec<u8>) {
-        match (self.fixed_offset(), self.name()) {
-            (None, Some(name)) => {
-                NAMED_ZONE.put(out);
-                put_text(name, out);
-            }
-            (offset, _) => offset.unwrap_or_default().put(out),
-        }
-    }
-
-    fn take(from: &mut Reader<'_>) -> Result<Zone> {
-        let zone = match i32::take(from)? {
-            NAMED_ZONE => Zone::of_name(from.text()?),
-            offset => Zone::of_offset(offset),
-        };
-        zone.ok_or_else(damaged)
-    }
 }
 
 fn put_all<T: Plain>(values: &[T], out: &mut Vec<u8>) {
@@ -151,98 +114,90 @@ fn put_text(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
+// Columns and values of other kinds; those that properties can have follow from `KIND_TAG` on.
+const NULL: u8 = 0;
+const STRING: u8 = 1;
+const NODE: u8 = 2;
+const EDGE: u8 = 3;
+const VALUES: u8 = 4;
+const BYTES: u8 = 5;
+const LIST: u8 = 6;
+const MAP: u8 = 7;
+const PATH: u8 = 8;
+/// The number of the first kind in [`FixedKind::ALL`].
+const KIND_TAG: u8 = 16;
+
+/// Adds values of a kind; gives the kind's number.
+fn put_kind<T: Stored>(values: &[T], out: &mut Vec<u8>) -> u8 {
+    out.reserve(size_of_val(values));
+    values.iter().for_each(|value| value.put(out));
+    KIND_TAG + T::KIND as u8
+}
+
+/// Reads values of a kind.
+fn take_kind<T: Stored>(from: &mut Reader<'_>, count: usize) -> Result<Vec<T>> {
+    let mut get = Get::new(from.0, Path::new("a temporary file"), 0);
+    let values = (0..count).map(|_| T::take(&mut get)).collect::<Result<_>>().map_err(|_| damaged())?;
+    let left = get.left();
+    from.bytes(from.0.len() - left)?;
+    Ok(values)
+}
+
+/// The kind with a number.
+fn kind_of(tag: u8) -> Result<FixedKind> {
+    let kind = tag.checked_sub(KIND_TAG).and_then(|at| FixedKind::ALL.get(usize::from(at)));
+    kind.copied().ok_or_else(damaged)
+}
+
 fn encode_column(column: &Column, out: &mut Vec<u8>) {
-    let kind = out.len();
+    let tag = out.len();
     out.push(0);
     out.push(u8::from(column.validity.is_some()));
     if let Some(validity) = &column.validity {
         put_all(validity.words(), out);
     }
-    out[kind] = match &column.data {
-        ColumnData::Null(_) => 0,
-        ColumnData::Bool(values) => {
-            put_all(values, out);
-            1
-        }
-        ColumnData::Int(values) => {
-            put_all(values, out);
-            2
-        }
-        ColumnData::Float(values) => {
-            put_all(values, out);
-            3
-        }
+    out[tag] = each_stored_vector!(&column.data, {
+        ColumnData::Null(_) => NULL,
         ColumnData::String(texts) => {
             texts.iter().for_each(|text| put_text(text, out));
-            4
-        }
-        ColumnData::Date(values) => {
-            put_all(values, out);
-            5
-        }
-        ColumnData::LocalDateTime(values) => {
-            put_all(values, out);
-            6
+            STRING
         }
         ColumnData::Node(values) => {
             put_all(values, out);
-            7
+            NODE
         }
         ColumnData::Edge(values) => {
             put_all(values, out);
-            8
+            EDGE
         }
         ColumnData::Value(values) => {
             encode_values(values, out);
-            9
+            VALUES
         }
-        ColumnData::LocalTime(values) => {
-            put_all(values, out);
-            10
-        }
-        ColumnData::Time(values) => {
-            put_all(values, out);
-            11
-        }
-        ColumnData::DateTime(values) => {
-            put_all(values, out);
-            12
-        }
-        ColumnData::Duration(values) => {
-            put_all(values, out);
-            13
-        }
-    };
+    }, values => put_kind(values, out));
 }
 
 fn decode_column(from: &mut Reader<'_>, rows: usize) -> Result<Column> {
-    let kind = u8::take(from)?;
-    let validity = match bool::take(from)? {
+    let tag = u8::take(from)?;
+    let validity = match u8::take(from)? != 0 {
         true => Some(Bitmap::from_words(take_all(from, rows.div_ceil(64))?, rows)),
         false => None,
     };
-    let data = match kind {
-        0 => ColumnData::Null(rows),
-        1 => ColumnData::Bool(take_all(from, rows)?),
-        2 => ColumnData::Int(take_all(from, rows)?),
-        3 => ColumnData::Float(take_all(from, rows)?),
-        4 => {
+    let data = match tag {
+        NULL => ColumnData::Null(rows),
+        STRING => {
             let mut texts = StringColumn::default();
             for _ in 0..rows {
                 texts.push(from.text()?);
             }
             ColumnData::String(texts)
         }
-        5 => ColumnData::Date(take_all(from, rows)?),
-        6 => ColumnData::LocalDateTime(take_all(from, rows)?),
-        7 => ColumnData::Node(take_all(from, rows)?),
-        8 => ColumnData::Edge(take_all(from, rows)?),
-        9 => ColumnData::Value(decode_values(from, rows)?),
-        10 => ColumnData::LocalTime(take_all(from, rows)?),
-        11 => ColumnData::Time(take_all(from, rows)?),
-        12 => ColumnData::DateTime(take_all(from, rows)?),
-        13 => ColumnData::Duration(take_all(from, rows)?),
-        _ => return Err(damaged()),
+        NODE => ColumnData::Node(take_all(from, rows)?),
+        EDGE => ColumnData::Edge(take_all(from, rows)?),
+        VALUES => ColumnData::Value(decode_values(from, rows)?),
+        tag => with_stored!(kind_of(tag)?, {
+            FixedKind::Node | FixedKind::Edge => return Err(damaged()),
+        }, T => T::vector(take_kind(from, rows)?)),
     };
     Ok(Column { data, validity })
 }
@@ -282,88 +237,75 @@ fn decode_values(from: &mut Reader<'_>, rows: usize) -> Result<Vec<Value>> {
 
 fn encode_value(value: &Value, out: &mut Vec<u8>) {
     macro_rules! plain {
-        ($tag:literal, $x:expr) => {{
+        ($tag:expr, $x:expr) => {{
             out.push($tag);
             $x.put(out);
         }};
     }
-    match value {
-        Value::Null => out.push(0),
-        Value::Bool(x) => plain!(1, x),
-        Value::Int(x) => plain!(2, x),
-        Value::Float(x) => plain!(3, x),
+    each_fixed!(value, {
         Value::String(text) => {
-            out.push(4);
+            out.push(STRING);
             put_text(text, out);
         }
         Value::Bytes(bytes) => {
-            plain!(5, (bytes.len() as u64));
+            plain!(BYTES, (bytes.len() as u64));
             out.extend_from_slice(bytes);
         }
         Value::List(items) => {
-            plain!(6, (items.len() as u64));
+            plain!(LIST, (items.len() as u64));
             items.iter().for_each(|item| encode_value(item, out));
         }
         Value::Map(map) => {
-            plain!(7, (map.len() as u64));
+            plain!(MAP, (map.len() as u64));
             for (key, value) in map.iter() {
                 put_text(key, out);
                 encode_value(value, out);
             }
         }
-        Value::Date(x) => plain!(8, x),
-        Value::LocalDateTime(x) => plain!(9, x),
-        Value::Node(x) => plain!(10, x),
-        Value::Edge(x) => plain!(11, x),
+        Value::Node(x) => plain!(NODE, x),
+        Value::Edge(x) => plain!(EDGE, x),
         Value::Path(path) => {
-            plain!(12, (path.nodes.len() as u64));
+            plain!(PATH, (path.nodes.len() as u64));
             put_all(&path.nodes, out);
             (path.edges.len() as u64).put(out);
             put_all(&path.edges, out);
         }
-        Value::LocalTime(x) => plain!(13, x),
-        Value::Time(x) => plain!(14, x),
-        Value::DateTime(x) => plain!(15, x),
-        Value::Duration(x) => plain!(16, x),
-    }
+    }, x => {
+        let tag = out.len();
+        out.push(0);
+        out[tag] = put_kind(std::slice::from_ref(x), out);
+    }, _ => out.push(NULL));
 }
 
 fn decode_value(from: &mut Reader<'_>) -> Result<Value> {
     let count = |from: &mut Reader<'_>| Ok::<usize, model::Error>(u64::take(from)? as usize);
     Ok(match u8::take(from)? {
-        0 => Value::Null,
-        1 => Value::Bool(Plain::take(from)?),
-        2 => Value::Int(Plain::take(from)?),
-        3 => Value::Float(Plain::take(from)?),
-        4 => Value::string(from.text()?),
-        5 => {
+        NULL => Value::Null,
+        STRING => Value::string(from.text()?),
+        BYTES => {
             let length = count(from)?;
             Value::Bytes(Arc::from(from.bytes(length)?))
         }
-        6 => {
+        LIST => {
             let length = count(from)?;
             Value::list((0..length).map(|_| decode_value(from)).collect::<Result<_>>()?)
         }
-        7 => {
+        MAP => {
             let length = count(from)?;
             let entry = |_| Ok((Arc::from(from.text()?), decode_value(from)?));
             Value::map((0..length).map(entry).collect::<Result<Vec<_>>>()?)
         }
-        8 => Value::Date(Plain::take(from)?),
-        9 => Value::LocalDateTime(Plain::take(from)?),
-        10 => Value::Node(Plain::take(from)?),
-        11 => Value::Edge(Plain::take(from)?),
-        12 => {
+        NODE => Value::Node(Plain::take(from)?),
+        EDGE => Value::Edge(Plain::take(from)?),
+        PATH => {
             let nodes = count(from)?;
             let nodes = take_all(from, nodes)?;
             let edges = count(from)?;
             Value::Path(Arc::new(PathValue { nodes, edges: take_all(from, edges)? }))
         }
-        13 => Value::LocalTime(Plain::take(from)?),
-        14 => Value::Time(Plain::take(from)?),
-        15 => Value::DateTime(Plain::take(from)?),
-        16 => Value::Duration(Plain::take(from)?),
-        _ => return Err(damaged()),
+        tag => with_stored!(kind_of(tag)?, {
+            FixedKind::Node | FixedKind::Edge => return Err(damaged()),
+        }, T => take_kind::<T>(from, 1)?[0].into()),
     })
 }
 

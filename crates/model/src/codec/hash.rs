@@ -4,6 +4,8 @@
 
 pub use crate::mix::mix64 as mix;
 
+use super::stored::Stored;
+use crate::each_fixed;
 use crate::mix::SPLITMIX_STEP;
 use crate::temporal::LocalDateTime;
 use crate::value::Value;
@@ -62,26 +64,14 @@ pub fn hash_float(x: f64) -> u64 {
 
 /// The hash of any value that can be stored; values that are equal in grouping hash alike.
 pub fn hash_value(value: &Value) -> u64 {
-    match value {
-        Value::Int(x) => hash_int(*x),
-        Value::Float(x) => hash_float(*x),
+    each_fixed!(value, {
         Value::String(x) => hash_text(x),
-        Value::Bool(x) => mix(2 + *x as u64),
         Value::Bytes(x) => hash_bytes(x, 4),
-        Value::Date(x) => mix(5 ^ (x.0 as u64) << 8),
-        Value::LocalDateTime(x) => hash_moment(6, *x),
-        Value::LocalTime(x) => mix(8 ^ (x.0 as u64).rotate_left(8)),
-        Value::Time(x) => mix(mix(9 ^ (x.local.0 as u64).rotate_left(8)) ^ x.offset as u64),
-        Value::DateTime(x) => hash_moment(10, x.utc()) ^ x.zone.name().map_or(x.offset() as u64, hash_text),
-        Value::Duration(x) => [x.months, x.days, x.seconds, i64::from(x.nanosecond)]
-            .into_iter()
-            .fold(11, |state, part| mix(state ^ (part as u64).rotate_left(17))),
         Value::List(items) => items.iter().fold(7, |state, item| mix(state ^ hash_value(item).rotate_left(17))),
-        _ => 0,
-    }
+    }, x => x.stable_hash(), _ => 0)
 }
 
-fn hash_moment(seed: u64, moment: LocalDateTime) -> u64 {
+pub(super) fn hash_moment(seed: u64, moment: LocalDateTime) -> u64 {
     mix(mix(seed ^ (moment.seconds as u64).rotate_left(8)) ^ u64::from(moment.nanosecond))
 }
 

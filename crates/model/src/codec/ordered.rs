@@ -6,22 +6,20 @@
 
 use std::ops::Bound;
 
+use super::stored::Stored;
 use crate::id::NodeId;
 use crate::index_scan::KeyRange;
 use crate::temporal::{Duration, LocalDateTime};
 use crate::value::Value;
+use crate::value::fixed::FixedKind;
+use crate::{each_fixed, with_stored};
 
+// Kinds of a fixed size have theirs in `stored`.
 const LIST_END: u8 = 0x01;
 const LIST: u8 = 0x10;
-const DATE_TIME: u8 = 0x1c;
-const LOCAL_DATE_TIME: u8 = 0x20;
-const DATE: u8 = 0x28;
-const TIME: u8 = 0x2a;
-const LOCAL_TIME: u8 = 0x2c;
-const DURATION: u8 = 0x2e;
 const STRING: u8 = 0x30;
-const BOOL: u8 = 0x40;
-const NUMBER: u8 = 0x50;
+/// Of integers and floats, which are one.
+pub(super) const NUMBER: u8 = 0x50;
 const BYTES: u8 = 0x60;
 
 /// Bytes of a node behind the values.
@@ -31,27 +29,9 @@ pub const EDGE_BYTES: usize = 8;
 
 /// Adds a value; false, with nothing added, for null and what no property can hold.
 pub fn put_value(value: &Value, out: &mut Vec<u8>) -> bool {
-    match value {
-        Value::Bool(x) => out.extend_from_slice(&[BOOL, u8::from(*x)]),
-        Value::Int(x) => put_int(*x, out),
-        Value::Float(x) => put_number(*x, 0, out),
+    each_fixed!(value, {
         Value::String(x) => put_bytes(STRING, x.as_bytes(), out),
         Value::Bytes(x) => put_bytes(BYTES, x, out),
-        Value::Date(x) => put_signed(DATE, x.0, out),
-        Value::LocalDateTime(x) => put_moment(LOCAL_DATE_TIME, *x, out),
-        Value::LocalTime(x) => put_signed(LOCAL_TIME, x.0, out),
-        Value::Time(x) => {
-            put_signed(TIME, x.utc_nanos(), out);
-            put_offset(x.offset, out);
-        }
-        Value::DateTime(x) => {
-            put_moment(DATE_TIME, x.utc(), out);
-            put_offset(x.offset(), out);
-            // An offset alone comes before the names of zones.
-            put_escaped(x.zone.name().unwrap_or_default().as_bytes(), out);
-            out.extend_from_slice(&[0, 1]);
-        }
-        Value::Duration(x) => put_duration(*x, out),
         Value::List(items) => {
             let start = out.len();
             out.push(LIST);
@@ -61,28 +41,27 @@ pub fn put_value(value: &Value, out: &mut Vec<u8>) -> bool {
             }
             out.push(LIST_END);
         }
-        Value::Null | Value::Map(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_) => return false,
-    }
+    }, x => x.put_ordered(out), _ => return false);
     true
 }
 
-fn put_signed(tag: u8, x: i64, out: &mut Vec<u8>) {
+pub(super) fn put_signed(tag: u8, x: i64, out: &mut Vec<u8>) {
     out.push(tag);
     out.extend_from_slice(&(x as u64 ^ 1 << 63).to_be_bytes());
 }
 
-fn put_moment(tag: u8, moment: LocalDateTime, out: &mut Vec<u8>) {
+pub(super) fn put_moment(tag: u8, moment: LocalDateTime, out: &mut Vec<u8>) {
     put_signed(tag, moment.seconds, out);
     out.extend_from_slice(&moment.nanosecond.to_be_bytes());
 }
 
-fn put_offset(offset: i32, out: &mut Vec<u8>) {
+pub(super) fn put_offset(offset: i32, out: &mut Vec<u8>) {
     out.extend_from_slice(&(offset as u32 ^ 1 << 31).to_be_bytes());
 }
 
 /// By the average length first, as durations are ordered.
-fn put_duration(x: Duration, out: &mut Vec<u8>) {
-    out.push(DURATION);
+pub(super) fn put_duration(x: Duration, out: &mut Vec<u8>) {
+    out.push(Duration::ORDERED_TAG);
     out.extend_from_slice(&(x.average_nanos() as u128 ^ 1 << 127).to_be_bytes());
     [x.months, x.days].into_iter().for_each(|part| out.extend_from_slice(&(part as u64 ^ 1 << 63).to_be_bytes()));
 }
@@ -94,7 +73,7 @@ fn put_bytes(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Writes a zero byte as two bytes, so that a zero followed by a one can end the string.
-fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     for (at, piece) in bytes.split(|&byte| byte == 0).enumerate() {
         if at > 0 {
             out.extend_from_slice(&[0, 0xff]);
@@ -103,7 +82,7 @@ fn put_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn put_int(x: i64, out: &mut Vec<u8>) {
+pub(super) fn put_int(x: i64, out: &mut Vec<u8>) {
     let mut below = x as f64;
     if below as i128 > i128::from(x) {
         below = below.next_down();
@@ -112,7 +91,7 @@ fn put_int(x: i64, out: &mut Vec<u8>) {
     put_number(below, rest as u16, out);
 }
 
-fn put_number(x: f64, rest: u16, out: &mut Vec<u8>) {
+pub(super) fn put_number(x: f64, rest: u16, out: &mut Vec<u8>) {
     // One zero, and one NaN that is above all.
     let x = if x == 0.0 { 0.0 } else { x };
     let bits = if x.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { x.to_bits() };
@@ -138,21 +117,27 @@ pub fn hold_nan(mut values: &[u8]) -> bool {
     while let Some(&tag) = values.first() {
         let length = match tag {
             NUMBER if values.starts_with(&nan) => return true,
-            NUMBER => nan.len(),
-            DATE | LOCAL_TIME => 9,
-            LOCAL_DATE_TIME | TIME => 13,
-            DATE_TIME => {
-                let name = values.get(17..).unwrap_or_default();
-                name.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| 17 + at + 2)
-            }
-            DURATION => 33,
-            BOOL => 2,
             STRING | BYTES => values.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| at + 2),
-            _ => 1,
+            tag => match FixedKind::ALL.iter().find_map(|&kind| ordered_bytes(kind, tag)) {
+                Some(Some(bytes)) => 1 + bytes,
+                Some(None) => end_of_zone(values),
+                None => 1,
+            },
         };
         values = values.get(length..).unwrap_or_default();
     }
     false
+}
+
+/// Bytes behind the tag, if it is that of a kind.
+fn ordered_bytes(kind: FixedKind, tag: u8) -> Option<Option<usize>> {
+    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => None, }, T => (T::ORDERED_TAG == tag).then_some(T::ORDERED_BYTES))
+}
+
+/// Bytes of a date-time with the name of its zone.
+fn end_of_zone(values: &[u8]) -> usize {
+    let name = values.get(17..).unwrap_or_default();
+    name.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| 17 + at + 2)
 }
 
 /// Adds a node behind its values.
@@ -226,7 +211,7 @@ pub fn byte_range(prefix: &[u8], range: &KeyRange) -> Option<ByteRange> {
                 return None;
             }
             // Durations have an order, but are not compared.
-            if tag == DURATION {
+            if tag == Duration::ORDERED_TAG {
                 return None;
             }
             // Lists compare item by item, and what cannot be compared lies between what can.

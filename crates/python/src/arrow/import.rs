@@ -18,6 +18,7 @@ use arrow_array::{Array, ArrayRef, MapArray, make_array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use database::{Error, Value};
+use model::fixed::Uuid;
 use model::temporal::{self, Date, DateTime, LocalDateTime, LocalTime, NANOS_OF_SECOND, Zone};
 use model::{Bitmap, Column, ColumnData, Set, StringColumn, error};
 use pyo3::prelude::*;
@@ -188,17 +189,14 @@ fn truths(array: &ArrayRef) -> Result<Column, Error> {
     Ok(with_nulls(ColumnData::Bool(truths), &array))
 }
 
-/// UUIDs of 16 bytes each, as strings.
+/// UUIDs of 16 bytes each.
 fn uuids(array: &ArrayRef) -> Result<Column, Error> {
     let bytes = cast(array, &DataType::LargeBinary)?;
-    let text = |bytes: &[u8]| {
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        match hex.len() {
-            32 => Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")),
-            _ => Err(error!(Argument, "a UUID has 16 bytes, found {}", bytes.len())),
-        }
+    let one = |bytes: &[u8]| {
+        let found = Uuid::from_slice(bytes).map(Value::Uuid);
+        found.map_err(|_| error!(Argument, "a UUID has 16 bytes, found {}", bytes.len()))
     };
-    let value = |row: Option<&[u8]>| row.map_or(Ok(Value::Null), |bytes| text(bytes).map(|text| Value::string(&text)));
+    let value = |row: Option<&[u8]>| row.map_or(Ok(Value::Null), one);
     let values = bytes.as_binary::<i64>().iter().map(value).collect::<Result<Vec<_>, _>>()?;
     Ok(Column::from_values(&values))
 }

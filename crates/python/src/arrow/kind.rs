@@ -66,12 +66,13 @@ impl Kind {
             PropertyKind::Boolean => Kind::Bool,
             PropertyKind::Integer => Kind::Int { is_exact: true },
             PropertyKind::Float => Kind::Float,
-            PropertyKind::String | PropertyKind::Time => Kind::String,
             PropertyKind::Date => Kind::Date,
             PropertyKind::LocalTime => Kind::LocalTime(Precision::Micros),
             PropertyKind::LocalDateTime => Kind::LocalDateTime(Precision::Micros),
             PropertyKind::DateTime => Kind::DateTime(Precision::Micros, Arc::from("UTC")),
             PropertyKind::Duration => Kind::Duration(Precision::Micros),
+            // Of the others Arrow has no type that all libraries take.
+            _ => Kind::String,
         };
         match known {
             PropertyType::One(kind) => one(kind),
@@ -104,8 +105,8 @@ impl Kind {
             Value::Map(map) => {
                 Kind::Struct(map.iter().map(|(key, value)| (key.clone(), Kind::of_value(value))).collect())
             }
-            Value::Time(_) => Kind::String,
             Value::Node(_) | Value::Edge(_) | Value::Path(_) => Kind::Mixed,
+            _ => Kind::String,
         }
     }
 

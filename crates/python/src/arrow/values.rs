@@ -128,10 +128,10 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(x) => Some(x.to_string()),
-        Value::Time(x) => Some(x.to_string()),
-        Value::Duration(x) => Some(x.to_string()),
+    match (value, Kind::of_value(value)) {
+        (Value::String(x), _) => Some(x.to_string()),
+        // Kinds of which Arrow has no type; durations are texts where they have months.
+        (_, Kind::String | Kind::Duration(_) | Kind::Interval) => Some(value.to_string()),
         _ => None,
     }
 }

@@ -173,8 +173,7 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
         // Missing values of pandas.
         "NAType" | "NaTType" => return Ok(Value::Null),
         "Timedelta" => return nanos(&object.getattr("value")?),
-        // Written as `randomUUID()` writes them.
-        "UUID" => return Ok(Value::string(&object.str()?.to_cow()?)),
+        "UUID" => return Ok(Value::Uuid(object.extract()?)),
         // A query of polars that has not run; importing it runs it.
         "LazyFrame" => return import::list(object).map_err(Fault::Raised),
         // Memory of bytes; of other numbers it is a list.

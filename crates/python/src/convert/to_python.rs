@@ -33,6 +33,7 @@ pub(crate) fn value<'py>(py: Python<'py>, value: &Value, entities: &Entities) ->
         Value::Time(x) => moments::time(py, *x)?,
         Value::DateTime(x) => moments::date_time(py, *x)?,
         Value::Duration(x) => Bound::new(py, Duration(*x))?.into_any(),
+        Value::Uuid(x) => x.into_pyobject(py)?,
         Value::Node(x) => entity::node(py, *x, entities)?,
         Value::Edge(x) => entity::edge(py, *x, entities)?,
         Value::Path(x) => entity::path(py, x, entities)?,
@@ -60,14 +61,7 @@ pub(crate) fn cell<'py>(
         ColumnData::Int(rows) => PyInt::new(py, rows[row]).into_any(),
         ColumnData::Float(rows) => PyFloat::new(py, rows[row]).into_any(),
         ColumnData::String(rows) => PyString::new(py, rows.get(row)).into_any(),
-        ColumnData::Date(rows) => moments::date(py, rows[row])?,
-        ColumnData::LocalDateTime(rows) => moments::local_date_time(py, rows[row])?,
-        ColumnData::Node(rows) => entity::node(py, rows[row], entities)?,
-        ColumnData::Edge(rows) => entity::edge(py, rows[row], entities)?,
-        ColumnData::LocalTime(rows) => moments::local_time(py, rows[row])?,
-        ColumnData::Time(rows) => moments::time(py, rows[row])?,
-        ColumnData::DateTime(rows) => moments::date_time(py, rows[row])?,
-        ColumnData::Duration(rows) => Bound::new(py, Duration(rows[row]))?.into_any(),
         ColumnData::Value(rows) => value(py, &rows[row], entities)?,
+        _ => value(py, &column.value(row), entities)?,
     })
 }

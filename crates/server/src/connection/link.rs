@@ -55,7 +55,7 @@ impl Link {
             server,
             wire,
             machine: Machine::new(version),
-            form: Form { version, moments: Moments::Utc },
+            form: Form { version, moments: Moments::Utc, is_own: false },
             out: Vec::new(),
             stalled_ns: None,
             streams: BTreeMap::new(),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     fn read(value: Value) -> Result<String, String> {
-        let form = Form { version: bolt::Version::ALL[0], moments: Moments::Utc };
+        let form = Form { version: bolt::Version::ALL[0], moments: Moments::Utc, is_own: false };
         let read = typed_parameters(vec![("x".to_owned(), value)], form, 1 << 20);
         read.map(|(parameters, _)| format!("{:?}", parameters["x"])).map_err(|error| error.to_string())
     }

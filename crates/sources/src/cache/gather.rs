@@ -1,6 +1,6 @@
 //! Columns put together from rows of several pieces.
 
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn, Value};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, Fixed, StringColumn, Value, each_vector};
 
 use super::Place;
 
@@ -12,26 +12,12 @@ pub(crate) fn gather(columns: &[Option<&Column>], places: &[Place]) -> Column {
     {
         return column;
     }
-    macro_rules! typed {
-        ($kind:ident) => {
-            typed_rows(columns, places, |column| match &column.data {
-                ColumnData::$kind(rows) => Some(rows.as_slice()),
-                _ => None,
-            })
-            .map(|(rows, validity)| finish(ColumnData::$kind(rows), validity))
-        };
-    }
     let first = columns.iter().flatten().find(|column| !matches!(column.data, ColumnData::Null(_)));
-    let gathered = match first.map(|column| &column.data) {
-        None => return Column::nulls(places.len()),
-        Some(ColumnData::Bool(_)) => typed!(Bool),
-        Some(ColumnData::Int(_)) => typed!(Int),
-        Some(ColumnData::Float(_)) => typed!(Float),
-        Some(ColumnData::Date(_)) => typed!(Date),
-        Some(ColumnData::LocalDateTime(_)) => typed!(LocalDateTime),
-        Some(ColumnData::String(_)) => texts(columns, places),
-        _ => None,
-    };
+    let Some(first) = first else { return Column::nulls(places.len()) };
+    let gathered = each_vector!(&first.data, {
+        ColumnData::String(_) => texts(columns, places),
+        ColumnData::Null(_) | ColumnData::Value(_) => None,
+    }, rows => typed(rows, columns, places));
     gathered.unwrap_or_else(|| {
         let mut builder = ColumnBuilder::default();
         for &(piece, row) in places {
@@ -54,16 +40,20 @@ fn gather_one(column: &Column, places: &[Place]) -> Option<Column> {
     if places.iter().any(|place| place.0 != 0) {
         return None;
     }
-    fn pick<T: Copy>(rows: &[T], places: &[Place]) -> Vec<T> {
-        places.iter().map(|place| rows[place.1 as usize]).collect()
+    fn pick<T: Fixed>(rows: &[T], places: &[Place]) -> ColumnData {
+        T::vector(places.iter().map(|place| rows[place.1 as usize]).collect())
     }
-    let data = match &column.data {
-        ColumnData::Int(rows) => ColumnData::Int(pick(rows, places)),
-        ColumnData::Float(rows) => ColumnData::Float(pick(rows, places)),
-        _ => return None,
-    };
+    let data = each_vector!(&column.data, {
+        ColumnData::Null(_) | ColumnData::String(_) | ColumnData::Value(_) => return None,
+    }, rows => pick(rows, places));
     let validity = column.validity.as_ref().map(|bits| places.iter().map(|place| bits.get(place.1 as usize)).collect());
     Some(finish(data, validity))
+}
+
+/// The rows of columns that are all of the kind of these.
+fn typed<T: Fixed>(_: &[T], columns: &[Option<&Column>], places: &[Place]) -> Option<Column> {
+    let (rows, validity) = typed_rows(columns, places, |column| T::rows(&column.data))?;
+    Some(finish(T::vector(rows), validity))
 }
 
 /// The rows of columns that are all of one kind, and which of them are not null if some are; `None` if the kinds differ.

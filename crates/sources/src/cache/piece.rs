@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use model::{Bitmap, Column, ColumnData, Reservation};
+use model::{Bitmap, Column, ColumnData, Reservation, each_vector};
 
 /// Numbers of keys, in four bytes each where they fit.
 #[derive(Clone, Debug)]
@@ -300,16 +300,11 @@ const ROW_BYTES: usize = 8 + 1 + 32;
 /// Approximate bytes that a column takes in memory.
 pub(crate) fn column_bytes(column: &Column) -> usize {
     let rows = column.len();
-    let data = match &column.data {
+    let data = each_vector!(&column.data, {
         ColumnData::Null(_) => 0,
-        ColumnData::Bool(_) => rows,
-        ColumnData::Int(_) | ColumnData::Float(_) | ColumnData::Node(_) | ColumnData::LocalTime(_) => rows * 8,
-        ColumnData::Date(_) => rows * size_of::<model::temporal::Date>(),
-        ColumnData::LocalDateTime(_) | ColumnData::Time(_) | ColumnData::DateTime(_) => rows * 16,
-        ColumnData::Edge(_) | ColumnData::Duration(_) => rows * 32,
         ColumnData::String(texts) => rows * 8 + texts.byte_count(),
         ColumnData::Value(values) => values.iter().map(|value| 24 + boxed_bytes(value)).sum(),
-    };
+    }, values => size_of_val(&values[..]));
     data + column.validity.as_ref().map_or(0, |bits| bits.len() / 8)
 }
 

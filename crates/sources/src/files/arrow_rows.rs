@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
-    TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, Date32Array, FixedSizeBinaryArray, Float64Array, Int64Array, RecordBatch,
+    RecordBatchOptions, StringArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use model::{Result, Value, error};
+use model::fixed::Uuid;
+use model::{Fixed, Result, Value, error};
+
+/// Bytes of a UUID.
+const UUID_BYTES: i32 = 16;
 
 /// The kind of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +21,7 @@ enum Kind {
     Float,
     Date,
     LocalDateTime,
+    Uuid,
     Text,
 }
 
@@ -33,7 +38,7 @@ impl RowTypes {
     /// The types that hold these values, of one column each.
     pub(super) fn of(names: &[String], columns: &[Vec<Value>], form: &'static str) -> RowTypes {
         let kinds: Vec<Kind> = columns.iter().map(|column| kind_of(column)).collect();
-        let field = |(name, kind): (&String, &Kind)| Field::new(name, kind.data_type(), true);
+        let field = |(name, kind): (&String, &Kind)| kind.field(name);
         let schema = Arc::new(Schema::new(names.iter().zip(&kinds).map(field).collect::<Vec<_>>()));
         RowTypes { schema, kinds, form }
     }
@@ -78,11 +83,17 @@ fn kind_of_value(value: &Value) -> Kind {
         Value::Float(_) => Kind::Float,
         Value::Date(date) if i32::try_from(date.0).is_ok() => Kind::Date,
         Value::LocalDateTime(_) => Kind::LocalDateTime,
+        Value::Uuid(_) => Kind::Uuid,
         _ => Kind::Text,
     }
 }
 
 impl Kind {
+    fn field(self, name: &str) -> Field {
+        let field = Field::new(name, self.data_type(), true);
+        if self == Kind::Uuid { field.with_extension_type(arrow_schema::extension::Uuid) } else { field }
+    }
+
     fn data_type(self) -> DataType {
         match self {
             Kind::Bool => DataType::Boolean,
@@ -90,6 +101,7 @@ impl Kind {
             Kind::Float => DataType::Float64,
             Kind::Date => DataType::Date32,
             Kind::LocalDateTime => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Kind::Uuid => DataType::FixedSizeBinary(UUID_BYTES),
             Kind::Text => DataType::Utf8,
         }
     }
@@ -118,6 +130,12 @@ impl Kind {
                 Value::LocalDateTime(moment) => i64::try_from(moment.nanos().div_euclid(1_000)).ok(),
                 _ => None,
             })?),
+            Kind::Uuid => {
+                let uuids = collect::<Uuid, Vec<Option<Uuid>>>(values, Uuid::of)?;
+                let bytes = uuids.into_iter().map(|uuid| uuid.map(Uuid::into_bytes));
+                let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, UUID_BYTES);
+                Arc::new(array.expect("every UUID has as many bytes"))
+            }
             Kind::Text => Arc::new(collect::<String, StringArray>(values, |value| {
                 Some(match value {
                     Value::String(text) => text.to_string(),

@@ -1,7 +1,10 @@
 //! The types of fields in text files: their names, how a field is read as one, and how a type is inferred.
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, PropertyKind, StringColumn, Value};
+use model::temporal::{Date, DateTime, LocalDateTime};
+use model::{
+    Bitmap, Column, ColumnBuilder, ColumnData, Fixed, FixedKind, PropertyKind, Scalar, StringColumn, Value,
+    each_stored_vector, with_stored,
+};
 
 use super::json_value::{to_value, wide_integer};
 
@@ -16,18 +19,9 @@ pub enum FieldType {
     Float,
     /// The string as it stands.
     String,
-    /// `2001-02-28`.
-    Date,
-    /// `2001-02-28T13:05:00`, or with a space; a zone `Z` or `+00:00` is dropped.
-    LocalDateTime,
-    /// `21:40:32.142`.
-    LocalTime,
-    /// `21:40:32+01:00`.
-    Time,
-    /// `2001-02-28T13:05:00+01:00[Europe/Berlin]`.
-    DateTime,
-    /// `P1Y2M3DT4H5M6S`.
-    Duration,
+    /// A value of another kind, as Cypher writes it; a local date-time also with a space, and a zone `Z` or `+00:00`, which
+    /// is dropped.
+    Fixed(FixedKind),
     /// Elements of one type between list delimiters.
     List(Box<FieldType>),
     /// As Kùzu writes lists, `[1, 2]`; or like [`FieldType::List`].
@@ -48,14 +42,9 @@ impl FieldType {
             "float" | "double" | "float32" | "float64" => FieldType::Float,
             "bool" | "boolean" => FieldType::Bool,
             "string" | "char" | "text" => FieldType::String,
-            "date" => FieldType::Date,
-            "localdatetime" | "timestamp" => FieldType::LocalDateTime,
-            "localtime" => FieldType::LocalTime,
-            "time" => FieldType::Time,
-            "datetime" => FieldType::DateTime,
-            "duration" => FieldType::Duration,
+            "timestamp" => FieldType::Fixed(FixedKind::LocalDateTime),
             "json" => FieldType::Json,
-            _ => return None,
+            other => FieldType::Fixed(FixedKind::of_field(other)?),
         })
     }
 
@@ -66,12 +55,7 @@ impl FieldType {
             FieldType::Int => "int".into(),
             FieldType::Float => "float".into(),
             FieldType::String => "string".into(),
-            FieldType::Date => "date".into(),
-            FieldType::LocalDateTime => "localdatetime".into(),
-            FieldType::LocalTime => "localtime".into(),
-            FieldType::Time => "time".into(),
-            FieldType::DateTime => "datetime".into(),
-            FieldType::Duration => "duration".into(),
+            FieldType::Fixed(kind) => kind.field().unwrap_or_default().into(),
             FieldType::List(element) | FieldType::Bracketed(element) => format!("{}[]", element.name()),
             FieldType::Json => "json".into(),
         }
@@ -84,12 +68,7 @@ impl FieldType {
             PropertyKind::Integer => FieldType::Int,
             PropertyKind::Float => FieldType::Float,
             PropertyKind::String => FieldType::String,
-            PropertyKind::Date => FieldType::Date,
-            PropertyKind::LocalDateTime => FieldType::LocalDateTime,
-            PropertyKind::LocalTime => FieldType::LocalTime,
-            PropertyKind::Time => FieldType::Time,
-            PropertyKind::DateTime => FieldType::DateTime,
-            PropertyKind::Duration => FieldType::Duration,
+            other => other.fixed().map_or(FieldType::String, FieldType::Fixed),
         }
     }
 
@@ -100,13 +79,7 @@ impl FieldType {
             Value::Int(_) => FieldType::Int,
             Value::Float(_) => FieldType::Float,
             Value::String(_) => FieldType::String,
-            Value::Date(_) => FieldType::Date,
-            Value::LocalDateTime(_) => FieldType::LocalDateTime,
-            Value::LocalTime(_) => FieldType::LocalTime,
-            Value::Time(_) => FieldType::Time,
-            Value::DateTime(_) => FieldType::DateTime,
-            Value::Duration(_) => FieldType::Duration,
-            _ => return None,
+            other => FieldType::Fixed(FixedKind::of_value(other)?),
         })
     }
 
@@ -157,16 +130,12 @@ impl FieldType {
     /// Reads one field; `None` if it is not of this type.
     pub fn parse(&self, text: &str, list_delimiter: u8) -> Option<Value> {
         match self {
-            FieldType::Bool => parse_bool(text).map(Value::Bool),
+            FieldType::Bool => bool::parse(text).map(Value::Bool),
             FieldType::Int => text.parse().ok().map(Value::Int),
             FieldType::Float => parse_float(text).map(Value::Float),
             FieldType::String => Some(Value::string(text)),
-            FieldType::Date => Date::parse(text).map(Value::Date),
-            FieldType::LocalDateTime => parse_moment(text).map(Value::LocalDateTime),
-            FieldType::LocalTime => LocalTime::parse(text).map(Value::LocalTime),
-            FieldType::Time => Time::parse(text).map(Value::Time),
-            FieldType::DateTime => DateTime::parse(text).map(Value::DateTime),
-            FieldType::Duration => Duration::parse(text).map(Value::Duration),
+            FieldType::Fixed(FixedKind::LocalDateTime) => parse_moment(text).map(Value::LocalDateTime),
+            FieldType::Fixed(kind) => kind.parse(text),
             FieldType::List(element) => list_of(element, text.split(list_delimiter as char)),
             FieldType::Bracketed(element) => {
                 match text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
@@ -187,9 +156,9 @@ impl FieldType {
             FieldType::Int,
             FieldType::Float,
             FieldType::Bool,
-            FieldType::Date,
-            FieldType::LocalDateTime,
-            FieldType::DateTime,
+            FieldType::Fixed(FixedKind::Date),
+            FieldType::Fixed(FixedKind::LocalDateTime),
+            FieldType::Fixed(FixedKind::DateTime),
         ];
         let mut seen = false;
         for field in fields.filter(|field| !field.is_empty()) {
@@ -247,9 +216,9 @@ fn is_plainly(field_type: &FieldType, text: &str) -> bool {
             !padded && is_number && text.parse::<f64>().is_ok() && !loses_digits(digits)
         }
         // Shorter forms are more often numbers of something else.
-        FieldType::Date => Date::parse(text).is_some_and(|date| date.to_string() == text),
-        FieldType::LocalDateTime => has_date_and_time(text) && LocalDateTime::parse(text).is_some(),
-        FieldType::DateTime => has_date_and_time(text) && DateTime::parse(text).is_some(),
+        FieldType::Fixed(FixedKind::Date) => Date::parse(text).is_some_and(|date| date.to_string() == text),
+        FieldType::Fixed(FixedKind::LocalDateTime) => has_date_and_time(text) && LocalDateTime::parse(text).is_some(),
+        FieldType::Fixed(FixedKind::DateTime) => has_date_and_time(text) && DateTime::parse(text).is_some(),
         other => other.parse(text, b';').is_some(),
     }
 }
@@ -280,16 +249,6 @@ fn has_date_and_time(text: &str) -> bool {
     text.len() > 12 && text.as_bytes()[4] == b'-' && text.contains(':')
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
-    if text.eq_ignore_ascii_case("true") {
-        Some(true)
-    } else if text.eq_ignore_ascii_case("false") {
-        Some(false)
-    } else {
-        None
-    }
-}
-
 /// A number beyond the range of floats is none; the words for infinity are.
 fn parse_float(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
@@ -318,12 +277,9 @@ impl FieldBuilder {
             FieldType::Int => ColumnData::Int(Vec::new()),
             FieldType::Float => ColumnData::Float(Vec::new()),
             FieldType::String => ColumnData::String(StringColumn::default()),
-            FieldType::Date => ColumnData::Date(Vec::new()),
-            FieldType::LocalDateTime => ColumnData::LocalDateTime(Vec::new()),
-            FieldType::LocalTime => ColumnData::LocalTime(Vec::new()),
-            FieldType::Time => ColumnData::Time(Vec::new()),
-            FieldType::DateTime => ColumnData::DateTime(Vec::new()),
-            FieldType::Duration => ColumnData::Duration(Vec::new()),
+            FieldType::Fixed(kind) => with_stored!(kind, {
+                FixedKind::Node | FixedKind::Edge => ColumnData::Null(0),
+            }, T => T::vector(Vec::new())),
             FieldType::List(_) | FieldType::Bracketed(_) | FieldType::Json => ColumnData::Null(0),
         };
         let field_type = field_type.clone();
@@ -355,28 +311,18 @@ impl FieldBuilder {
             self.push_null();
             return true;
         }
-        let read = match &mut self.data {
-            ColumnData::Int(rows) => text.parse().map(|x| rows.push(x)).is_ok(),
+        let read = each_stored_vector!(&mut self.data, {
             ColumnData::Float(rows) => parse_float(text).map(|x| rows.push(x)).is_some(),
+            ColumnData::LocalDateTime(rows) => parse_moment(text).map(|x| rows.push(x)).is_some(),
             ColumnData::String(rows) => {
                 rows.push(text);
                 true
             }
-            ColumnData::Bool(rows) => parse_bool(text).map(|x| rows.push(x)).is_some(),
-            ColumnData::Date(rows) => Date::parse(text).map(|x| rows.push(x)).is_some(),
-            ColumnData::LocalDateTime(rows) => parse_moment(text).map(|x| rows.push(x)).is_some(),
-            ColumnData::LocalTime(rows) => LocalTime::parse(text).map(|x| rows.push(x)).is_some(),
-            ColumnData::Time(rows) => Time::parse(text).map(|x| rows.push(x)).is_some(),
-            ColumnData::DateTime(rows) => DateTime::parse(text).map(|x| rows.push(x)).is_some(),
-            ColumnData::Duration(rows) => Duration::parse(text).map(|x| rows.push(x)).is_some(),
-            _ => match self.field_type.parse(text, self.list_delimiter) {
-                Some(list) => {
-                    self.lists.push(&list);
-                    true
-                }
-                None => false,
-            },
-        };
+            ColumnData::Null(_) | ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_) => {
+                let list = self.field_type.parse(text, self.list_delimiter);
+                list.map(|list| self.lists.push(&list)).is_some()
+            }
+        }, rows => push_parsed(rows, text));
         if read {
             self.validity.push(true);
         } else {
@@ -402,17 +348,8 @@ impl FieldBuilder {
 
     fn push_null(&mut self) {
         match &mut self.data {
-            ColumnData::Int(rows) => rows.push(0),
-            ColumnData::Float(rows) => rows.push(0.0),
-            ColumnData::String(rows) => rows.push(""),
-            ColumnData::Bool(rows) => rows.push(false),
-            ColumnData::Date(rows) => rows.push(Date(0)),
-            ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime::default()),
-            ColumnData::LocalTime(rows) => rows.push(LocalTime::default()),
-            ColumnData::Time(rows) => rows.push(Time::default()),
-            ColumnData::DateTime(rows) => rows.push(DateTime::default()),
-            ColumnData::Duration(rows) => rows.push(Duration::default()),
-            _ => self.lists.push(&Value::Null),
+            ColumnData::Null(_) => self.lists.push(&Value::Null),
+            data => data.push_fillers(1),
         }
         self.validity.push(false);
     }
@@ -425,6 +362,12 @@ impl FieldBuilder {
     }
 }
 
+/// Adds a field that reads as a value of the kind.
+#[inline]
+fn push_parsed<T: Scalar>(rows: &mut Vec<T>, text: &str) -> bool {
+    T::parse(text).map(|x| rows.push(x)).is_some()
+}
+
 /// A field as an error message shows it.
 pub(crate) fn shortened(text: &str) -> String {
     if text.chars().count() <= 40 { text.to_string() } else { text.chars().take(37).collect::<String>() + "..." }
@@ -433,7 +376,7 @@ pub(crate) fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::FieldType;
-    use model::Value;
+    use model::{FixedKind, Value};
 
     #[test]
     fn lists_in_brackets() {
@@ -458,9 +401,9 @@ mod tests {
         assert_eq!(infer(&["1", "2.5"]), FieldType::Float);
         assert_eq!(infer(&["007"]), FieldType::String);
         assert_eq!(infer(&["true", "FALSE"]), FieldType::Bool);
-        assert_eq!(infer(&["2001-02-28"]), FieldType::Date);
-        assert_eq!(infer(&["2001-02-28T01:02:03"]), FieldType::LocalDateTime);
-        assert_eq!(infer(&["2001-02-28T01:02:03Z", "2001-02-28 01:02+01:00"]), FieldType::DateTime);
+        assert_eq!(infer(&["2001-02-28"]), FieldType::Fixed(FixedKind::Date));
+        assert_eq!(infer(&["2001-02-28T01:02:03"]), FieldType::Fixed(FixedKind::LocalDateTime));
+        assert_eq!(infer(&["2001-02-28T01:02:03Z", "2001-02-28 01:02+01:00"]), FieldType::Fixed(FixedKind::DateTime));
         assert_eq!(infer(&["2001-123"]), FieldType::String);
         assert_eq!(infer(&["1", "x"]), FieldType::String);
         assert_eq!(infer(&["", ""]), FieldType::String);

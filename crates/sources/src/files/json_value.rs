@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::{Result, Value, error};
+use model::{FixedKind, Result, Value, error};
 use serde_json::Value as Json;
 
 /// Lists within lists that are written at most: the reader of JSON takes no more than 127.
@@ -27,7 +26,6 @@ fn at_depth(value: &Value, depth: usize) -> Result<Json> {
         Value::Bool(x) => Ok((*x).into()),
         Value::Int(x) => Ok((*x).into()),
         Value::Float(x) if x.is_finite() => Ok((*x).into()),
-        Value::Float(x) => tagged("$float", x.to_string()),
         Value::String(x) => Ok((&**x).into()),
         Value::List(_) if depth == DEPTH_MAX => {
             Err(error!(Unsupported, "lists are nested more than {DEPTH_MAX} deep, which no file format carries")
@@ -35,15 +33,10 @@ fn at_depth(value: &Value, depth: usize) -> Result<Json> {
         }
         Value::List(items) => items.iter().map(|item| at_depth(item, depth + 1)).collect(),
         Value::Bytes(bytes) => tagged("$bytes", bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
-        Value::Date(x) => tagged("$date", x.to_string()),
-        Value::LocalDateTime(x) => tagged("$localdatetime", x.to_string()),
-        Value::LocalTime(x) => tagged("$localtime", x.to_string()),
-        Value::Time(x) => tagged("$time", x.to_string()),
-        Value::DateTime(x) => tagged("$datetime", x.to_string()),
-        Value::Duration(x) => tagged("$duration", x.to_string()),
-        Value::Map(_) | Value::Node(_) | Value::Edge(_) | Value::Path(_) => {
-            Err(error!(Type, "a value of type {} is no property", value.type_name()))
-        }
+        other => match FixedKind::of_value(other).and_then(FixedKind::field) {
+            Some(field) => tagged(&format!("${field}"), other.to_string()),
+            None => Err(error!(Type, "a value of type {} is no property", value.type_name())),
+        },
     }
 }
 
@@ -72,15 +65,12 @@ pub fn to_value(json: Json) -> Result<Value, String> {
 fn tagged_value(object: &serde_json::Map<String, Json>) -> Option<Value> {
     let (tag, Json::String(text)) = object.iter().next().filter(|_| object.len() == 1)? else { return None };
     match tag.as_str() {
-        "$float" => text.parse().ok().map(Value::Float),
         "$bytes" => bytes_of(text).map(|bytes| Value::Bytes(bytes.into())),
-        "$date" => Date::parse(text).map(Value::Date),
-        "$localdatetime" => LocalDateTime::parse(text).map(Value::LocalDateTime),
-        "$localtime" => LocalTime::parse(text).map(Value::LocalTime),
-        "$time" => Time::parse(text).map(Value::Time),
-        "$datetime" => DateTime::parse(text).map(Value::DateTime),
-        "$duration" => Duration::parse(text).map(Value::Duration),
-        _ => None,
+        other => match FixedKind::of_field(other.strip_prefix('$')?)? {
+            // They have forms of their own.
+            FixedKind::Bool | FixedKind::Int => None,
+            kind => kind.parse(text),
+        },
     }
 }
 

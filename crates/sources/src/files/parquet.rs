@@ -7,8 +7,9 @@ use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Pa
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
+use model::fixed::Uuid;
 use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, SECONDS_OF_DAY, Zone};
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value, error};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, FixedKind, Result, StringColumn, Value, error};
 
 use super::{BadRow, Chunk, FieldType, RowBatch, Table, TableColumn, open_file};
 
@@ -81,10 +82,12 @@ pub(crate) fn type_of(kind: &DataType) -> Option<FieldType> {
         DataType::Decimal128(precision, 0) if *precision <= INT_DIGITS => FieldType::Int,
         DataType::Decimal128(precision, _) if *precision <= FLOAT_DIGITS => FieldType::Float,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => FieldType::String,
-        DataType::Date32 | DataType::Date64 => FieldType::Date,
-        DataType::Timestamp(_, None) => FieldType::LocalDateTime,
-        DataType::Timestamp(_, Some(_)) => FieldType::DateTime,
-        DataType::Time32(_) | DataType::Time64(_) => FieldType::LocalTime,
+        DataType::Date32 | DataType::Date64 => FieldType::Fixed(FixedKind::Date),
+        DataType::Timestamp(_, None) => FieldType::Fixed(FixedKind::LocalDateTime),
+        DataType::Timestamp(_, Some(_)) => FieldType::Fixed(FixedKind::DateTime),
+        DataType::Time32(_) | DataType::Time64(_) => FieldType::Fixed(FixedKind::LocalTime),
+        // Nothing else has bytes of a fixed number here.
+        DataType::FixedSizeBinary(16) => FieldType::Fixed(FixedKind::Uuid),
         kind if kind.is_integer() => FieldType::Int,
         _ => return None,
     })
@@ -225,6 +228,10 @@ pub(crate) fn to_column(array: &ArrayRef, misfits: &mut Vec<usize>) -> Result<Co
         }
         DataType::Time32(_) | DataType::Time64(_) => {
             return cast(array, &DataType::Time64(TimeUnit::Nanosecond), misfits);
+        }
+        DataType::FixedSizeBinary(16) => {
+            let uuids = array.as_fixed_size_binary();
+            ColumnData::Uuid((0..rows).map(|row| Uuid::from_slice(uuids.value(row)).unwrap_or_default()).collect())
         }
         _ => return nested(array, misfits),
     };

@@ -53,7 +53,7 @@ pub(super) fn kind_of(oid: u32, modifier: i32) -> Option<PropertyKind> {
         Plan::Bool => PropertyKind::Boolean,
         Plan::Int | Plan::WholeNumeric | Plan::Oid => PropertyKind::Integer,
         Plan::Float | Plan::Numeric | Plan::Digits => PropertyKind::Float,
-        Plan::Text | Plan::PaddedText | Plan::Uuid => PropertyKind::String,
+        Plan::Text | Plan::PaddedText | Plan::Hex => PropertyKind::String,
         Plan::Date => PropertyKind::Date,
         Plan::Timestamp => PropertyKind::LocalDateTime,
         Plan::TimestampTz => PropertyKind::DateTime,
@@ -79,7 +79,7 @@ enum Plan {
     Text,
     /// A string that is filled up with blanks.
     PaddedText,
-    Uuid,
+    Hex,
     Bytes,
     Json,
     Jsonb,
@@ -110,7 +110,7 @@ fn plan_of(oid: u32, modifier: i32, form: Form) -> Option<Plan> {
         oid::NUMERIC => Plan::Numeric,
         oid::TEXT | oid::VARCHAR | oid::NAME | oid::CHAR | 705 => Plan::Text,
         oid::BPCHAR => Plan::PaddedText,
-        oid::UUID => Plan::Uuid,
+        oid::UUID => Plan::Hex,
         oid::BYTEA => Plan::Bytes,
         oid::JSON => Plan::Json,
         oid::JSONB => Plan::Jsonb,
@@ -237,7 +237,7 @@ fn empty(plan: Plan) -> ColumnData {
         Plan::Bool => ColumnData::Bool(Vec::new()),
         Plan::Int | Plan::Oid | Plan::WholeNumeric => ColumnData::Int(Vec::new()),
         Plan::Float | Plan::Numeric => ColumnData::Float(Vec::new()),
-        Plan::Text | Plan::PaddedText | Plan::Uuid => ColumnData::String(StringColumn::default()),
+        Plan::Text | Plan::PaddedText | Plan::Hex => ColumnData::String(StringColumn::default()),
         Plan::Date => ColumnData::Date(Vec::new()),
         Plan::Time => ColumnData::LocalTime(Vec::new()),
         Plan::TimeTz => ColumnData::Time(Vec::new()),
@@ -250,20 +250,10 @@ fn empty(plan: Plan) -> ColumnData {
 
 impl Reader {
     fn push_null(&mut self, row: usize) {
-        match &mut self.data {
-            ColumnData::Value(rows) => return rows.push(Value::Null),
-            ColumnData::Bool(rows) => rows.push(false),
-            ColumnData::Int(rows) => rows.push(0),
-            ColumnData::Float(rows) => rows.push(0.0),
-            ColumnData::String(rows) => rows.push(""),
-            ColumnData::Date(rows) => rows.push(Date(0)),
-            ColumnData::LocalTime(rows) => rows.push(LocalTime(0)),
-            ColumnData::Time(rows) => rows.push(Time::default()),
-            ColumnData::LocalDateTime(rows) => rows.push(LocalDateTime::default()),
-            ColumnData::DateTime(rows) => rows.push(DateTime::default()),
-            ColumnData::Duration(rows) => rows.push(Duration::default()),
-            ColumnData::Null(_) | ColumnData::Node(_) | ColumnData::Edge(_) => {}
+        if let ColumnData::Value(rows) = &mut self.data {
+            return rows.push(Value::Null);
         }
+        self.data.push_fillers(1);
         self.validity.get_or_insert_with(|| Bitmap::filled(row, true)).push(false);
     }
 
@@ -275,7 +265,7 @@ impl Reader {
             (ColumnData::Float(rows), Plan::Float) => rows.push(float(bytes)?),
             (ColumnData::String(rows), Plan::Text) => rows.push(text(bytes)?),
             (ColumnData::String(rows), Plan::PaddedText) => rows.push(text(bytes)?.trim_end_matches(' ')),
-            (ColumnData::String(rows), Plan::Uuid) => rows.push(uuid(bytes, &mut [0; 36])?),
+            (ColumnData::String(rows), Plan::Hex) => rows.push(uuid(bytes, &mut [0; 36])?),
             (ColumnData::Bool(rows), _) => rows.push(bytes.first().ok_or(None)? != &0),
             (ColumnData::Int(rows), Plan::Oid) => rows.push(i64::from(u32::from_be_bytes(fixed(bytes)?))),
             (ColumnData::Int(rows), _) => rows.push(whole_numeric(bytes)?),
@@ -481,7 +471,7 @@ fn value(bytes: &[u8], plan: Plan, form: Form) -> Read<Value> {
         Plan::Digits => numeric_digits(bytes)?,
         Plan::Text => Value::string(text(bytes)?),
         Plan::PaddedText => Value::string(text(bytes)?.trim_end_matches(' ')),
-        Plan::Uuid => Value::string(uuid(bytes, &mut [0; 36])?),
+        Plan::Hex => Value::string(uuid(bytes, &mut [0; 36])?),
         Plan::Date => Value::Date(date(bytes)?),
         Plan::Time => Value::LocalTime(time(bytes)?),
         Plan::TimeTz => Value::Time(time_with_offset(bytes)?),

@@ -6,7 +6,7 @@
 //! but not `12e4`); all else is a string. Keys are integers or strings, so that each value has one form.
 
 use model::schema::PropertyKind;
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
+
 use model::{Bitmap, Column, ColumnBuilder, ColumnData, StringColumn, Value};
 
 /// The integer that a string is, written as integers are.
@@ -59,15 +59,8 @@ pub(super) fn convert(text: &str, kind: PropertyKind) -> Option<Value> {
             text if text.eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
             _ => None,
         },
-        PropertyKind::Integer => text.parse().ok().map(Value::Int),
-        PropertyKind::Float => text.parse().ok().map(Value::Float),
         PropertyKind::String => Some(Value::string(text)),
-        PropertyKind::Date => Date::parse(text).map(Value::Date),
-        PropertyKind::LocalDateTime => LocalDateTime::parse(text).map(Value::LocalDateTime),
-        PropertyKind::LocalTime => LocalTime::parse(text).map(Value::LocalTime),
-        PropertyKind::Time => Time::parse(text).map(Value::Time),
-        PropertyKind::DateTime => DateTime::parse(text).map(Value::DateTime),
-        PropertyKind::Duration => Duration::parse(text).map(Value::Duration),
+        other => other.fixed()?.parse(text),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The conversions that a definition asks for, a whole column at a time.
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
-use model::{Column, ColumnData, PropertyKind, Result, Value, error};
+use model::{Column, ColumnData, PropertyKind, Result, Scalar, Value, each_stored_vector, error};
 
 /// Converts a column to a kind. `name` is `table.column`; `keys` are the keys of the rows, for messages.
 ///
@@ -44,20 +44,14 @@ fn not_converted(value: &Value, kind: PropertyKind, name: &str, key: Option<Valu
 }
 
 fn is_of_kind(column: &Column, kind: PropertyKind) -> bool {
-    matches!(
-        (&column.data, kind),
-        (ColumnData::Null(_), _)
-            | (ColumnData::Bool(_), PropertyKind::Boolean)
-            | (ColumnData::Int(_), PropertyKind::Integer)
-            | (ColumnData::Float(_), PropertyKind::Float)
-            | (ColumnData::String(_), PropertyKind::String)
-            | (ColumnData::Date(_), PropertyKind::Date)
-            | (ColumnData::LocalDateTime(_), PropertyKind::LocalDateTime)
-            | (ColumnData::LocalTime(_), PropertyKind::LocalTime)
-            | (ColumnData::Time(_), PropertyKind::Time)
-            | (ColumnData::DateTime(_), PropertyKind::DateTime)
-            | (ColumnData::Duration(_), PropertyKind::Duration)
-    )
+    fn is_of<T: Scalar>(_: &[T], kind: PropertyKind) -> bool {
+        T::NAME == kind.name()
+    }
+    each_stored_vector!(&column.data, {
+        ColumnData::Null(_) => true,
+        ColumnData::String(_) => kind == PropertyKind::String,
+        ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => false,
+    }, rows => is_of(rows, kind))
 }
 
 /// One value as another kind, if it has a meaning there; null is null.
@@ -113,11 +107,10 @@ pub fn converted(value: &Value, kind: PropertyKind) -> Option<Value> {
             _ => None,
         }
         .map(Value::Time),
-        PropertyKind::Duration => match value {
-            Value::String(text) => Duration::parse(text.trim()),
+        other => match value {
+            Value::String(text) => other.fixed()?.parse(text.trim()),
             _ => None,
-        }
-        .map(Value::Duration),
+        },
     }
 }
 

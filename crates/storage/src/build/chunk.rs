@@ -7,9 +7,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use model::id::PropertyKeyId;
-use model::{Column, ColumnData, NodeId, Result};
-
-use crate::column::append_range;
+use model::{Column, ColumnData, Fixed, NodeId, Result, each_stored_vector};
 
 /// Edges in one merged chunk, at most.
 pub const CHUNK_EDGES: usize = 16_384;
@@ -166,30 +164,35 @@ impl Merge<'_> {
 
 /// Rows of several columns, each named by the index of its column and its row there; a missing column has nulls.
 pub(crate) fn gather_picks(columns: &[Option<&Column>], picks: &[(u32, u32)]) -> Column {
-    macro_rules! typed {
-        ($($kind:ident),*) => {
-            $(if let Some(lists) = columns
-                .iter()
-                .map(|column| match column {
-                    Some(Column { data: ColumnData::$kind(rows), validity: None }) => Some(&rows[..]),
-                    _ => None,
-                })
-                .collect::<Option<Vec<_>>>()
-            {
-                let rows = picks.iter().map(|&(input, row)| lists[input as usize][row as usize]);
-                return Column::new(ColumnData::$kind(rows.collect()));
-            })*
-        };
+    let first = columns.first().copied().flatten();
+    let picked = first.and_then(|column| {
+        each_stored_vector!(&column.data, {
+            ColumnData::Null(_) | ColumnData::String(_) | ColumnData::Value(_) => None,
+            ColumnData::Node(_) | ColumnData::Edge(_) => None,
+        }, rows => gather_alike(rows, columns, picks))
+    });
+    if let Some(column) = picked {
+        return column;
     }
-    typed!(Int, Float, Date, LocalDateTime, Bool, LocalTime, Time, DateTime, Duration);
     let mut out = Column::nulls(0);
     let missing = Column::nulls(1);
     for rows in picks.chunk_by(|a, b| a.0 == b.0 && a.1 + 1 == b.1) {
         let (input, row) = (rows[0].0 as usize, rows[0].1 as usize);
         match columns[input] {
-            Some(column) => append_range(&mut out, column, row, row + rows.len()),
-            None => rows.iter().for_each(|_| append_range(&mut out, &missing, 0, 1)),
+            Some(column) => out.append_range(column, row, row + rows.len()),
+            None => rows.iter().for_each(|_| out.append_range(&missing, 0, 1)),
         }
     }
     out
+}
+
+/// The same of columns that are all of one kind, without nulls; `None` if they are not.
+fn gather_alike<T: Fixed>(_: &[T], columns: &[Option<&Column>], picks: &[(u32, u32)]) -> Option<Column> {
+    let rows = columns.iter().map(|column| match *column {
+        Some(Column { data, validity: None }) => T::rows(data),
+        _ => None,
+    });
+    let lists: Vec<&[T]> = rows.collect::<Option<_>>()?;
+    let rows = picks.iter().map(|&(input, row)| lists[input as usize][row as usize]);
+    Some(Column::new(T::vector(rows.collect())))
 }

@@ -9,7 +9,6 @@ use model::id::PropertyKeyId;
 use model::{Column, Result};
 
 use crate::build::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, chunk_rows, gather_picks};
-use crate::column::append_range;
 
 /// The columns of the keys, `None` where no edge of the chunk has a value.
 fn columns_of<'a>(chunk: &'a EdgeChunk, order: &[PropertyKeyId]) -> Vec<Option<&'a Column>> {
@@ -99,13 +98,13 @@ fn append_chunk(to: &mut EdgeChunk, chunk: EdgeChunk) {
             to.columns.push((*key, Column::nulls(rows)));
             to.columns.len() - 1
         });
-        append_range(&mut to.columns[at].1, column, 0, column.len());
+        to.columns[at].1.append_range(column, 0, column.len());
     }
     to.keys.extend_from_slice(&chunk.keys);
     let rows = to.keys.len();
     for (_, column) in &mut to.columns {
         let missing = rows - column.len();
-        append_range(column, &Column::nulls(missing), 0, missing);
+        column.append_range(&Column::nulls(missing), 0, missing);
     }
 }
 

@@ -8,8 +8,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use model::temporal::{Date, LocalTime};
-use model::{Result, Value};
+use model::temporal::Zone;
+use model::{FixedKind, Result, Scalar, Value, with_stored};
 
 use super::block::{BlockHeader, Encoding, RANK_ROWS};
 use super::fixed::Fixed;
@@ -299,32 +299,23 @@ impl<'a> Found<'_, 'a> {
         }
     }
 
-    /// The date; out of the calendar it is damage.
+    /// The value that is an integer each; out of its bounds it is damage.
     #[inline]
-    pub fn date(&self) -> Result<Date> {
-        let found = Date(self.int());
-        if found.is_valid() { Ok(found) } else { Err(self.block.no_time(found.into())) }
-    }
-
-    /// The time of day; out of the day it is damage.
-    #[inline]
-    pub fn local_time(&self) -> Result<LocalTime> {
-        let found = LocalTime(self.int());
+    fn packed<T: Scalar>(&self) -> Result<T> {
+        let found = T::of_parts([self.int(), 0, 0, 0], Zone::UTC);
         if found.is_valid() { Ok(found) } else { Err(self.block.no_time(found.into())) }
     }
 
     /// The value.
     pub fn value(&self) -> Result<Value> {
-        let parts = || Parts::of(self.block);
         Ok(match self.block.header.encoding {
             Encoding::Absent => Value::Null,
-            Encoding::Int => Value::Int(self.int()),
-            Encoding::Date => Value::Date(self.date()?),
-            Encoding::LocalTime => Value::LocalTime(self.local_time()?),
-            Encoding::LocalDateTime => Value::LocalDateTime(parts()?.local_date_time(self)?),
-            Encoding::Time => Value::Time(parts()?.time(self)?),
-            Encoding::DateTime => Value::DateTime(parts()?.date_time(self)?),
-            Encoding::Duration => Value::Duration(parts()?.duration(self)?),
+            Encoding::Packed(kind) => with_stored!(kind, {
+                FixedKind::Node | FixedKind::Edge => Value::Null,
+            }, T => self.packed::<T>()?.into()),
+            Encoding::Parts(kind) => with_stored!(kind, {
+                FixedKind::Node | FixedKind::Edge => Value::Null,
+            }, T => Parts::of::<T>(self.block)?.value::<T>(self)?.into()),
             Encoding::Float64 | Encoding::Float32 | Encoding::FloatConstant => Value::Float(self.float()),
             Encoding::Bool => Value::Bool(self.bool()),
             Encoding::StringPlain | Encoding::StringDictionary => Value::string(self.text()?),

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use model::Result;
+use model::{FixedKind, Result, Scalar, Stored, with_stored};
 
-use super::parts::{PADDING_BYTES, part_count};
+use super::parts::PADDING_BYTES;
 use crate::codec::bits::{bytes_of, is_width, packed_bytes};
 use crate::codec::bytes::{Get, Put};
 use crate::format::COLUMN_BLOCK_ROWS;
@@ -14,103 +14,90 @@ pub(super) const RANK_ROWS: usize = 512;
 
 /// Encoding of the values of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Encoding {
     /// No row has a value.
-    Absent = 0,
-    /// Integers as packed differences from the least.
-    Int = 1,
-    /// Dates, like integers.
-    Date = 2,
-    /// Local date-times in parts: seconds and nanoseconds.
-    LocalDateTime = 3,
+    Absent,
+    /// Values that are an integer each, as packed differences from the least.
+    Packed(FixedKind),
+    /// Values that are several integers each.
+    Parts(FixedKind),
     /// Floats in eight bytes.
-    Float64 = 4,
+    Float64,
     /// Floats in four bytes, where that loses nothing.
-    Float32 = 5,
+    Float32,
     /// The same float in every row, in the header.
-    FloatConstant = 6,
+    FloatConstant,
     /// One bit each.
-    Bool = 7,
+    Bool,
     /// Strings laid end to end, and packed offsets.
-    StringPlain = 8,
+    StringPlain,
     /// Packed codes into a dictionary of strings.
-    StringDictionary = 9,
+    StringDictionary,
     /// Tagged values laid end to end, and packed offsets.
-    Mixed = 10,
-    /// Times of day, like integers.
-    LocalTime = 11,
-    /// Times of day in parts: nanoseconds and the offset.
-    Time = 12,
-    /// Date-times in parts: seconds, nanoseconds, and the number of the zone.
-    DateTime = 13,
-    /// Durations in parts: months, days, seconds, nanoseconds.
-    Duration = 14,
+    Mixed,
 }
 
 /// Kind of the values of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Booleans.
-    Bool,
-    /// Integers.
-    Int,
-    /// Floats.
-    Float,
+    /// Values of a fixed size.
+    Fixed(FixedKind),
     /// Strings.
     String,
-    /// Dates.
-    Date,
-    /// Local date-times.
-    LocalDateTime,
     /// Several kinds, or lists, or bytes.
     Mixed,
-    /// Times of day.
-    LocalTime,
-    /// Times of day with an offset.
-    Time,
-    /// Date-times with a zone.
-    DateTime,
-    /// Durations.
-    Duration,
 }
 
 impl Encoding {
-    const ALL: [Encoding; 15] = [
-        Encoding::Absent,
-        Encoding::Int,
-        Encoding::Date,
-        Encoding::LocalDateTime,
-        Encoding::Float64,
-        Encoding::Float32,
-        Encoding::FloatConstant,
-        Encoding::Bool,
-        Encoding::StringPlain,
-        Encoding::StringDictionary,
-        Encoding::Mixed,
-        Encoding::LocalTime,
-        Encoding::Time,
-        Encoding::DateTime,
-        Encoding::Duration,
+    const PLAIN: [(u8, Encoding); 8] = [
+        (0, Encoding::Absent),
+        (4, Encoding::Float64),
+        (5, Encoding::Float32),
+        (6, Encoding::FloatConstant),
+        (7, Encoding::Bool),
+        (8, Encoding::StringPlain),
+        (9, Encoding::StringDictionary),
+        (10, Encoding::Mixed),
     ];
+
+    /// The encoding of a kind of values that are one or several integers each.
+    pub fn of<T: Scalar>() -> Encoding {
+        if T::PARTS == 1 { Encoding::Packed(T::KIND) } else { Encoding::Parts(T::KIND) }
+    }
+
+    /// Its number in files.
+    fn number(self) -> u8 {
+        match self {
+            Encoding::Packed(kind) | Encoding::Parts(kind) => number_of(kind),
+            plain => Encoding::PLAIN.iter().find(|(_, encoding)| *encoding == plain).map_or(0, |(number, _)| *number),
+        }
+    }
+
+    /// The encoding with that number.
+    fn of_number(number: u8) -> Option<Encoding> {
+        if let Some((_, encoding)) = Encoding::PLAIN.iter().find(|(plain, _)| *plain == number) {
+            return Some(*encoding);
+        }
+        let kind = FixedKind::ALL.iter().copied().find(|&kind| number_of(kind) == number)?;
+        Some(with_stored!(kind, { FixedKind::Node | FixedKind::Edge => return None, }, T => Encoding::of::<T>()))
+    }
 
     /// The kind of the values; `None` if there are none.
     pub fn kind(self) -> Option<Kind> {
         Some(match self {
             Encoding::Absent => return None,
-            Encoding::Int => Kind::Int,
-            Encoding::Date => Kind::Date,
-            Encoding::LocalDateTime => Kind::LocalDateTime,
-            Encoding::Float64 | Encoding::Float32 | Encoding::FloatConstant => Kind::Float,
-            Encoding::Bool => Kind::Bool,
+            Encoding::Packed(kind) | Encoding::Parts(kind) => Kind::Fixed(kind),
+            Encoding::Float64 | Encoding::Float32 | Encoding::FloatConstant => Kind::Fixed(FixedKind::Float),
+            Encoding::Bool => Kind::Fixed(FixedKind::Bool),
             Encoding::StringPlain | Encoding::StringDictionary => Kind::String,
             Encoding::Mixed => Kind::Mixed,
-            Encoding::LocalTime => Kind::LocalTime,
-            Encoding::Time => Kind::Time,
-            Encoding::DateTime => Kind::DateTime,
-            Encoding::Duration => Kind::Duration,
         })
     }
+}
+
+/// The number in files of the encoding of a kind that has no other; 0 for others.
+fn number_of(kind: FixedKind) -> u8 {
+    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => 0, }, T => T::ENCODING)
 }
 
 /// Description of a block in the directory of its file: 48 bytes.
@@ -163,7 +150,7 @@ impl BlockHeader {
 
     /// Adds the header to a directory.
     pub fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[self.encoding as u8, self.width, self.dictionary_width, self.has_nulls as u8]);
+        out.extend_from_slice(&[self.encoding.number(), self.width, self.dictionary_width, self.has_nulls as u8]);
         out.put_u32(self.rows);
         out.put_u32(self.present);
         out.put_u32(self.dictionary);
@@ -173,7 +160,7 @@ impl BlockHeader {
     /// Reads a header and checks that its parts fit each other.
     pub fn take(get: &mut Get<'_>) -> Result<BlockHeader> {
         let [encoding, width, dictionary_width, has_nulls] = get.take(4)?.try_into().expect("four bytes were taken");
-        let Some(&encoding) = Encoding::ALL.get(encoding as usize) else {
+        let Some(encoding) = Encoding::of_number(encoding) else {
             return Err(get.damage(format!("no block has the encoding {encoding}")));
         };
         let header = BlockHeader {
@@ -195,7 +182,7 @@ impl BlockHeader {
             _ => header.present > 0,
         };
         let is_sound = is_of_encoding
-            && (is_width(width) || part_count(encoding).is_some())
+            && (is_width(width) || matches!(encoding, Encoding::Parts(_)))
             && is_width(dictionary_width)
             && header.rows as usize <= COLUMN_BLOCK_ROWS
             && header.present <= header.rows
@@ -231,7 +218,7 @@ impl BlockHeader {
             Encoding::Float64 => places.start * 8..places.end * 8,
             Encoding::Float32 => places.start * 4..places.end * 4,
             Encoding::Absent | Encoding::FloatConstant => 0..0,
-            Encoding::LocalDateTime | Encoding::Time | Encoding::DateTime | Encoding::Duration => {
+            Encoding::Parts(_) => {
                 let (rows, width) = (self.dictionary as usize, self.width as usize);
                 rows + places.start * width / 8..rows + (places.end * width).div_ceil(8) + PADDING_BYTES
             }
@@ -275,10 +262,8 @@ impl BlockHeader {
         self.null_bytes()
             + match self.encoding {
                 Encoding::Absent | Encoding::FloatConstant => 0,
-                Encoding::Int | Encoding::Date | Encoding::LocalTime | Encoding::Bool => {
-                    packed_bytes(present, self.width)
-                }
-                Encoding::LocalDateTime | Encoding::Time | Encoding::DateTime | Encoding::Duration => {
+                Encoding::Packed(_) | Encoding::Bool => packed_bytes(present, self.width),
+                Encoding::Parts(_) => {
                     self.dictionary as usize + (present * self.width as usize).div_ceil(8) + PADDING_BYTES
                 }
                 Encoding::Float64 => present * 8,

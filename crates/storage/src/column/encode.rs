@@ -1,7 +1,6 @@
 //! Choosing and writing the encoding of a block: the smallest that keeps random access.
 
-use model::temporal::{Date, DateTime, LocalTime, Zone};
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, Map, StringColumn};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, Map, Scalar, StringColumn, each_stored_vector};
 
 use super::block::{BlockHeader, Encoding, put_presence};
 use super::parts::put_parts;
@@ -29,28 +28,7 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
         put_presence(presence.words(), rows, out);
     }
     let pick = Pick { presence: presence.as_ref(), start, end };
-    match &column.data {
-        ColumnData::Int(values) => encode_ints(&mut header, Encoding::Int, pick.of(values, |&x| x), out),
-        ColumnData::Date(values) => {
-            encode_ints(&mut header, Encoding::Date, pick.of(values, |&Date(x)| x), out);
-        }
-        ColumnData::LocalTime(values) => {
-            encode_ints(&mut header, Encoding::LocalTime, pick.of(values, |&LocalTime(x)| x), out);
-        }
-        ColumnData::LocalDateTime(values) => {
-            let parts = [pick.of(values, |x| x.seconds), pick.of(values, |x| i64::from(x.nanosecond))];
-            put_parts(&mut header, Encoding::LocalDateTime, &parts, &[], out);
-        }
-        ColumnData::Time(values) => {
-            let parts = [pick.of(values, |x| x.local.0), pick.of(values, |x| i64::from(x.offset))];
-            put_parts(&mut header, Encoding::Time, &parts, &[], out);
-        }
-        ColumnData::DateTime(values) => encode_date_times(&mut header, &pick.of(values, |&x| x), out),
-        ColumnData::Duration(values) => {
-            let date = [pick.of(values, |x| x.months), pick.of(values, |x| x.days)];
-            let time = [pick.of(values, |x| x.seconds), pick.of(values, |x| i64::from(x.nanosecond))];
-            put_parts(&mut header, Encoding::Duration, &[date, time].concat(), &[], out);
-        }
+    each_stored_vector!(&column.data, {
         ColumnData::Float(values) => encode_floats(&mut header, &pick.of(values, |&x| x), out),
         ColumnData::Bool(values) => {
             header.encoding = Encoding::Bool;
@@ -62,7 +40,7 @@ pub fn encode_block(column: &Column, start: usize, end: usize, out: &mut Vec<u8>
             out.truncate(before);
             return encode_values(column, start, end, out);
         }
-    }
+    }, values => encode_integers(&mut header, &pick, values, out));
     out.align();
     header.length = (out.len() - before) as u64;
     header
@@ -101,26 +79,18 @@ impl Pick<'_> {
     }
 }
 
-fn encode_ints(header: &mut BlockHeader, encoding: Encoding, values: Vec<i64>, out: &mut Vec<u8>) {
+/// Encodes values that are one or several integers each.
+fn encode_integers<T: Scalar>(header: &mut BlockHeader, pick: &Pick<'_>, values: &[T], out: &mut Vec<u8>) {
+    if T::PARTS > 1 {
+        return put_parts(header, &pick.of(values, |&x| x), out);
+    }
+    let values = pick.of(values, |x| x.parts()[0]);
     let (min, max) = values.iter().fold((i64::MAX, i64::MIN), |(min, max), &x| (min.min(x), max.max(x)));
-    header.encoding = encoding;
+    header.encoding = Encoding::of::<T>();
     header.min = min as u64;
     header.max = max as u64;
     header.width = width_of(max.wrapping_sub(min) as u64);
     pack(values.into_iter().map(|x| x.wrapping_sub(min) as u64), header.width, out);
-}
-
-fn encode_date_times(header: &mut BlockHeader, values: &[DateTime], out: &mut Vec<u8>) {
-    let mut zones: Vec<Zone> = values.iter().map(|x| x.zone).collect();
-    zones.sort_unstable();
-    zones.dedup();
-    let number = |zone: Zone| zones.binary_search(&zone).expect("every zone of the values is in the list") as i64;
-    let parts = [
-        values.iter().map(|x| x.seconds).collect(),
-        values.iter().map(|x| i64::from(x.nanosecond)).collect(),
-        values.iter().map(|x| number(x.zone)).collect::<Vec<i64>>(),
-    ];
-    put_parts(header, Encoding::DateTime, &parts, &zones, out);
 }
 
 fn encode_floats(header: &mut BlockHeader, values: &[f64], out: &mut Vec<u8>) {

@@ -21,7 +21,7 @@ pub(crate) fn grouped<G: Copy + Ord>(
     for rows in order.chunk_by(|&a, &b| place_of(a as usize).0 == place_of(b as usize).0) {
         let positions: Vec<u64> = rows.iter().map(|&row| place_of(row as usize).1).collect();
         let part = read(place_of(rows[0] as usize).0, &positions)?;
-        super::append_range(&mut all, &part, 0, part.len());
+        all.append_range(&part, 0, part.len());
     }
     let mut places = vec![0u32; count];
     order.iter().enumerate().for_each(|(at, &row)| places[row as usize] = at as u32);

@@ -6,8 +6,9 @@
 //!
 //! Cost: a random read is one load, a shift and a multiplication for each part.
 
-use model::temporal::{DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
-use model::{Result, Value};
+use model::fixed::PARTS_MAX;
+use model::temporal::Zone;
+use model::{Result, Scalar};
 
 use super::access::{Block, Found};
 use super::block::{BlockHeader, Encoding};
@@ -15,20 +16,8 @@ use crate::codec::bits::mask_of;
 use crate::codec::bytes::{Get, Put};
 use crate::codec::temporal::{put_zone, zone};
 
-/// Most parts of a value.
-const PARTS_MAX: usize = 4;
 /// Bytes behind the rows, so that sixteen can be loaded from anywhere in them.
 pub(super) const PADDING_BYTES: usize = 16;
-
-/// Of how many integers a value of an encoding consists; `None` if it is no such encoding.
-pub(super) fn part_count(encoding: Encoding) -> Option<usize> {
-    match encoding {
-        Encoding::LocalDateTime | Encoding::Time => Some(2),
-        Encoding::DateTime => Some(3),
-        Encoding::Duration => Some(4),
-        _ => None,
-    }
-}
 
 /// The largest number that divides all.
 fn common_step(differences: impl Iterator<Item = u64>) -> u64 {
@@ -44,44 +33,56 @@ fn common_step(differences: impl Iterator<Item = u64>) -> u64 {
     step.max(1)
 }
 
-/// Adds the values whose parts are given, one list for each part.
-pub(super) fn put_parts(
-    header: &mut BlockHeader,
-    encoding: Encoding,
-    parts: &[Vec<i64>],
-    zones: &[Zone],
-    out: &mut Vec<u8>,
-) {
+/// Adds values, at least one.
+pub(super) fn put_parts<T: Scalar>(header: &mut BlockHeader, values: &[T], out: &mut Vec<u8>) {
     let start = out.len();
-    let mut packed: Vec<(u64, u64, u8)> = Vec::with_capacity(parts.len());
-    for values in parts {
-        let min = values.iter().min().copied().unwrap_or_default();
-        let max = values.iter().max().copied().unwrap_or_default();
-        let step = common_step(values.iter().map(|x| x.wrapping_sub(min) as u64));
-        let width = 64 - (max.wrapping_sub(min) as u64 / step).leading_zeros();
-        packed.push((min as u64, step, width as u8));
-        out.put_u64(min as u64);
-        out.put_u64(step);
-        out.put_u64(u64::from(width));
+    let zones = if T::HAS_ZONE { zones_of(values) } else { Vec::new() };
+    let parts_of = |value: &T| {
+        let mut parts = value.parts();
+        if T::HAS_ZONE {
+            parts[T::PARTS - 1] = zones.partition_point(|zone| *zone < value.zone()) as i64;
+        }
+        parts
+    };
+    let mut table = [Part::default(); PARTS_MAX];
+    let mut largest = 0;
+    for (at, part) in table.iter_mut().take(T::PARTS).enumerate() {
+        let of = || values.iter().map(|value| parts_of(value)[at]);
+        let (min, max) = (of().min().unwrap_or_default(), of().max().unwrap_or_default());
+        part.min = min as u64;
+        part.step = common_step(of().map(|x| x.wrapping_sub(min) as u64));
+        part.width = (64 - (max.wrapping_sub(min) as u64 / part.step).leading_zeros()) as u8;
+        [part.min, part.step, u64::from(part.width)].into_iter().for_each(|x| out.put_u64(x));
+        if at == 0 {
+            largest = max;
+        }
     }
-    if encoding == Encoding::DateTime {
+    if T::HAS_ZONE {
         out.put_u32(zones.len() as u32);
         zones.iter().for_each(|&zone| put_zone(zone, out));
         out.align();
     }
-    header.encoding = encoding;
+    header.encoding = Encoding::of::<T>();
     header.dictionary = (out.len() - start) as u32;
-    header.width = packed.iter().map(|(_, _, width)| width).sum();
-    header.min = packed[0].0;
-    header.max = parts[0].iter().max().copied().unwrap_or_default() as u64;
+    header.width = table.iter().map(|part| part.width).sum();
+    header.min = table[0].min;
+    header.max = largest as u64;
     let mut writer = BitWriter { out, bits: 0, held: 0 };
-    for row in 0..parts[0].len() {
-        for (values, &(min, step, width)) in parts.iter().zip(&packed) {
-            writer.put((values[row] as u64).wrapping_sub(min) / step, u32::from(width));
+    for value in values {
+        for (part, x) in table.iter().take(T::PARTS).zip(parts_of(value)) {
+            writer.put((x as u64).wrapping_sub(part.min) / part.step, u32::from(part.width));
         }
     }
     writer.finish();
     out.resize(out.len() + PADDING_BYTES, 0);
+}
+
+/// The zones of values, each once and in order.
+fn zones_of<T: Scalar>(values: &[T]) -> Vec<Zone> {
+    let mut zones: Vec<Zone> = values.iter().map(|value| value.zone()).collect();
+    zones.sort_unstable();
+    zones.dedup();
+    zones
 }
 
 struct BitWriter<'a> {
@@ -127,15 +128,15 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Reads the table and the zones of a block, which has one of the encodings with parts.
-    pub fn of(block: &Block<'_>) -> Result<Parts> {
+    /// Reads the table and the zones of a block of such values.
+    pub fn of<T: Scalar>(block: &Block<'_>) -> Result<Parts> {
         let header = block.header();
         let start = header.null_bytes();
         let table = block.read(start..start + header.dictionary as usize)?;
         let mut get = Get::new(table, block.path(), header.offset);
         let mut parts = [Part::default(); PARTS_MAX];
         let mut row_bits = 0;
-        for part in parts.iter_mut().take(part_count(header.encoding).unwrap_or_default()) {
+        for part in parts.iter_mut().take(T::PARTS) {
             let (min, step, width) = (get.u64()?, get.u64()?, get.u64()?.min(65) as u8);
             *part = Part { start: row_bits, width, min, step };
             row_bits += width as usize;
@@ -144,7 +145,7 @@ impl Parts {
             return Err(block.damage("the widths of the parts contradict the header"));
         }
         let mut zones = Vec::new();
-        if header.encoding == Encoding::DateTime {
+        if T::HAS_ZONE {
             for _ in 0..get.u32()? {
                 zones.push(zone(&mut get)?);
             }
@@ -159,45 +160,22 @@ impl Parts {
         min.wrapping_add(step.wrapping_mul(steps)) as i64
     }
 
-    /// The local date-time that was found.
+    /// The value that was found; out of its bounds it is damage.
     #[inline]
-    pub fn local_date_time(&self, found: &Found<'_, '_>) -> Result<LocalDateTime> {
-        let value = LocalDateTime { seconds: self.part(0, found), nanosecond: self.part(1, found) as u32 };
-        sound(found, value, value.is_valid())
-    }
-
-    /// The time of day with an offset that was found.
-    #[inline]
-    pub fn time(&self, found: &Found<'_, '_>) -> Result<Time> {
-        let value = Time { local: LocalTime(self.part(0, found)), offset: self.part(1, found) as i32 };
-        sound(found, value, value.is_valid())
-    }
-
-    /// The date-time that was found.
-    #[inline]
-    pub fn date_time(&self, found: &Found<'_, '_>) -> Result<DateTime> {
-        let (seconds, nanosecond) = (self.part(0, found), self.part(1, found) as u32);
-        let number = self.part(2, found) as usize;
-        match self.zones.get(number) {
-            Some(&zone) => {
-                let value = DateTime { seconds, nanosecond, zone };
-                sound(found, value, value.is_valid())
-            }
-            None => Err(found.block.damage(format!("the block has no time zone of the number {number}"))),
+    pub fn value<T: Scalar>(&self, found: &Found<'_, '_>) -> Result<T> {
+        let mut parts = [0; PARTS_MAX];
+        for (at, part) in parts.iter_mut().take(T::PARTS).enumerate() {
+            *part = self.part(at, found);
         }
+        let mut zone = Zone::UTC;
+        if T::HAS_ZONE {
+            let number = parts[T::PARTS - 1] as usize;
+            let Some(&known) = self.zones.get(number) else {
+                return Err(found.block.damage(format!("the block has no time zone of the number {number}")));
+            };
+            zone = known;
+        }
+        let value = T::of_parts(parts, zone);
+        if value.is_valid() { Ok(value) } else { Err(found.block.no_time(value.into())) }
     }
-
-    /// The duration that was found.
-    #[inline]
-    pub fn duration(&self, found: &Found<'_, '_>) -> Result<Duration> {
-        let part = |part| self.part(part, found);
-        let value = Duration { months: part(0), days: part(1), seconds: part(2), nanosecond: part(3) as u32 };
-        sound(found, value, value.is_valid())
-    }
-}
-
-/// The value that was found; out of its bounds it is damage.
-#[inline]
-fn sound<T: Copy + Into<Value>>(found: &Found<'_, '_>, value: T, is_valid: bool) -> Result<T> {
-    if is_valid { Ok(value) } else { Err(found.block.no_time(value.into())) }
 }

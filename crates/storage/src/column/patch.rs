@@ -1,7 +1,7 @@
 //! Changes single rows of a column that was read from the files.
 
 use model::column::ColumnBuilder;
-use model::{Bitmap, Column, ColumnData, Value};
+use model::{Bitmap, Column, ColumnData, Value, each_vector_pair};
 
 /// The column with other values in some rows; `patches` are in order of their rows.
 pub fn patched(mut column: Column, patches: &[(usize, &Value)]) -> Column {
@@ -21,24 +21,14 @@ pub fn patched(mut column: Column, patches: &[(usize, &Value)]) -> Column {
 
 fn patch_in_place(column: &mut Column, row: usize, value: &Value) -> bool {
     let rows = column.len();
-    match (&mut column.data, value) {
+    each_vector_pair!((&mut column.data, value), ColumnData, Value, {
         (ColumnData::Value(values), value) => values[row] = value.clone(),
         (ColumnData::Null(_), value) => return value.is_null(),
         (_, Value::Null) => {
             column.validity.get_or_insert_with(|| Bitmap::filled(rows, true)).set(row, false);
             return true;
         }
-        (ColumnData::Bool(values), Value::Bool(x)) => values[row] = *x,
-        (ColumnData::Int(values), Value::Int(x)) => values[row] = *x,
-        (ColumnData::Float(values), Value::Float(x)) => values[row] = *x,
-        (ColumnData::Date(values), Value::Date(x)) => values[row] = *x,
-        (ColumnData::LocalDateTime(values), Value::LocalDateTime(x)) => values[row] = *x,
-        (ColumnData::LocalTime(values), Value::LocalTime(x)) => values[row] = *x,
-        (ColumnData::Time(values), Value::Time(x)) => values[row] = *x,
-        (ColumnData::DateTime(values), Value::DateTime(x)) => values[row] = *x,
-        (ColumnData::Duration(values), Value::Duration(x)) => values[row] = *x,
-        _ => return false,
-    }
+    }, (values, x) => values[row] = *x, _ => return false);
     if let Some(validity) = &mut column.validity {
         validity.set(row, !value.is_null());
     }

@@ -5,7 +5,6 @@
 
 use model::{Column, ColumnData};
 
-use super::write::append_range;
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Values up to which only they are held.
@@ -52,10 +51,10 @@ impl Pending {
             Some(places) => {
                 for row in (start..end).filter(|&row| !column.is_null(row)) {
                     places.push((self.rows + row - start) as u16);
-                    append_range(&mut self.column, column, row, row + 1);
+                    self.column.append_range(column, row, row + 1);
                 }
             }
-            None => append_range(self.whole(), column, start, end),
+            None => self.whole().append_range(column, start, end),
         }
         self.rows += end - start;
     }
@@ -65,7 +64,7 @@ impl Pending {
         match self.places.as_mut().filter(|held| held.len() + places.len() <= FEW) {
             Some(held) => {
                 held.extend(places.iter().map(|&place| (self.rows + place as usize) as u16));
-                append_range(&mut self.column, column, start, start + places.len());
+                self.column.append_range(column, start, start + places.len());
             }
             None => append_at(self.whole(), places.iter().map(|&place| place as usize), column, start, count),
         }
@@ -104,12 +103,12 @@ fn append_at(to: &mut Column, places: impl Iterator<Item = usize>, from: &Column
     let mut rows = 0;
     for (at, place) in (start..).zip(places) {
         append_nulls(to, place - rows);
-        append_range(to, from, at, at + 1);
+        to.append_range(from, at, at + 1);
         rows = place + 1;
     }
     append_nulls(to, count - rows);
 }
 
 fn append_nulls(to: &mut Column, count: usize) {
-    append_range(to, &Column::nulls(count), 0, count);
+    to.append_range(&Column::nulls(count), 0, count);
 }

@@ -5,10 +5,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, Result, StringColumn, Value};
+use model::temporal::Zone;
+use model::{
+    Bitmap, Column, ColumnBuilder, ColumnData, Fixed, FixedKind, Result, Scalar, StringColumn, Value, with_stored,
+};
 
-use super::access::{Block, Cursor, Found};
+use super::access::{Block, Cursor, Found, Values};
 use super::block::{BlockHeader, Encoding, Kind, RANK_ROWS};
 use super::fixed::visit_fixed;
 use super::parts::Parts;
@@ -160,7 +162,7 @@ impl ColumnReader {
         for part in positions.chunks(step) {
             self.ask(part)?;
             let part = gather(self, self.kind, part)?;
-            super::append_range(&mut all, &part, 0, part.len());
+            all.append_range(&part, 0, part.len());
         }
         Ok(all)
     }
@@ -244,7 +246,7 @@ impl ColumnReader {
 
     /// True if all its values are integers.
     pub fn holds_ints(&self) -> bool {
-        self.kind.is_none_or(|kind| kind == Kind::Int)
+        self.kind.is_none_or(|kind| kind == Kind::Fixed(FixedKind::Int))
     }
 
     /// Its file.
@@ -284,13 +286,13 @@ struct Rows<T> {
     validity: Option<Bitmap>,
 }
 
-impl<T> Rows<T> {
+impl<T: Fixed> Rows<T> {
     fn new(count: usize) -> Rows<T> {
         Rows { values: Vec::with_capacity(count), validity: None }
     }
 
     #[inline]
-    fn push(&mut self, value: Option<T>, filler: T) {
+    fn push(&mut self, value: Option<T>) {
         match (value, &mut self.validity) {
             (Some(value), None) => self.values.push(value),
             (Some(value), Some(validity)) => {
@@ -299,13 +301,13 @@ impl<T> Rows<T> {
             }
             (None, validity) => {
                 validity.get_or_insert_with(|| Bitmap::filled(self.values.len(), true)).push(false);
-                self.values.push(filler);
+                self.values.push(T::default());
             }
         }
     }
 
-    fn column(self, data: impl FnOnce(Vec<T>) -> ColumnData) -> Column {
-        Column { data: data(self.values), validity: self.validity }
+    fn column(self) -> Column {
+        Column { data: T::vector(self.values), validity: self.validity }
     }
 }
 
@@ -363,54 +365,35 @@ pub fn gather_from<S: BlockSource>(
     positions: impl Iterator<Item = u64> + Clone,
     count: usize,
 ) -> Result<Column> {
-    let again = positions.clone();
     macro_rules! typed {
-        ($filler:expr, $data:expr, $get:ident, $wrap:expr) => {{
-            let mut rows = Rows::new(count);
+        ($type:ty, $get:ident, $wrap:expr) => {{
+            let mut rows = Rows::<$type>::new(count);
             if is_opened_once(source, count) {
                 visit_fixed(source, positions, |found| {
-                    rows.push(found.map(|(values, place)| $wrap(values.$get(place))), $filler);
+                    rows.push(found.map(|(values, place)| $wrap(values.$get(place))))
                 })?;
             } else {
                 visit(source, positions, |found| {
-                    rows.push(found.map(|found| $wrap(found.$get())), $filler);
+                    rows.push(found.map(|found| $wrap(found.$get())));
                     Ok(())
                 })?;
             }
-            rows.column($data)
-        }};
-    }
-    macro_rules! parts {
-        ($filler:expr, $data:expr, $get:ident) => {{
-            let mut rows = Rows::new(count);
-            let mut open: Option<(*const BlockHeader, Parts)> = None;
-            visit(source, positions, |found| {
-                let Some(found) = found else {
-                    rows.push(None, $filler);
-                    return Ok(());
-                };
-                let header: *const BlockHeader = found.block.header();
-                let parts = match &open {
-                    Some((of, parts)) if *of == header => parts,
-                    _ => &open.insert((header, Parts::of(found.block)?)).1,
-                };
-                rows.push(Some(parts.$get(&found)?), $filler);
-                Ok(())
-            })?;
-            rows.column($data)
+            rows.column()
         }};
     }
     Ok(match kind {
         None => Column::nulls(count),
-        Some(Kind::Int) => typed!(0, ColumnData::Int, int, std::convert::identity),
-        Some(Kind::Date) => in_bounds(source, typed!(Date(0), ColumnData::Date, int, Date), again)?,
-        Some(Kind::LocalDateTime) => parts!(LocalDateTime::default(), ColumnData::LocalDateTime, local_date_time),
-        Some(Kind::LocalTime) => in_bounds(source, typed!(LocalTime(0), ColumnData::LocalTime, int, LocalTime), again)?,
-        Some(Kind::Time) => parts!(Time::default(), ColumnData::Time, time),
-        Some(Kind::DateTime) => parts!(DateTime::default(), ColumnData::DateTime, date_time),
-        Some(Kind::Duration) => parts!(Duration::default(), ColumnData::Duration, duration),
-        Some(Kind::Float) => typed!(0.0, ColumnData::Float, float, std::convert::identity),
-        Some(Kind::Bool) => typed!(false, ColumnData::Bool, bool, std::convert::identity),
+        Some(Kind::Fixed(FixedKind::Float)) => typed!(f64, float, std::convert::identity),
+        Some(Kind::Fixed(FixedKind::Bool)) => typed!(bool, bool, std::convert::identity),
+        Some(Kind::Fixed(kind)) => with_stored!(kind, {
+            FixedKind::Node | FixedKind::Edge => Column::nulls(count),
+        }, T => match T::PARTS {
+            1 => {
+                let again = positions.clone();
+                in_bounds(source, typed!(T, int, |x| T::of_parts([x, 0, 0, 0], Zone::UTC)), again)?
+            }
+            _ => gather_parts::<T, S>(source, positions, count)?,
+        }),
         Some(Kind::String) => gather_texts(source, positions, count)?,
         Some(Kind::Mixed) => {
             let mut builder = ColumnBuilder::default();
@@ -422,6 +405,30 @@ pub fn gather_from<S: BlockSource>(
             builder.finish()
         }
     })
+}
+
+/// Rows whose values are several integers each.
+fn gather_parts<T: Scalar, S: BlockSource>(
+    source: &S,
+    positions: impl Iterator<Item = u64>,
+    count: usize,
+) -> Result<Column> {
+    let mut rows = Rows::<T>::new(count);
+    let mut open: Option<(*const BlockHeader, Parts)> = None;
+    visit(source, positions, |found| {
+        let Some(found) = found else {
+            rows.push(None);
+            return Ok(());
+        };
+        let header: *const BlockHeader = found.block.header();
+        let parts = match &open {
+            Some((of, parts)) if *of == header => parts,
+            _ => &open.insert((header, Parts::of::<T>(found.block)?)).1,
+        };
+        rows.push(Some(parts.value(&found)?));
+        Ok(())
+    })?;
+    Ok(rows.column())
 }
 
 /// Largest number of strings of a dictionary that is remembered.
@@ -536,40 +543,61 @@ fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>
 /// A run of rows of any source.
 pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) -> Result<Column> {
     let count = (run.end - run.start) as usize;
-    if !matches!(kind, Some(Kind::Int | Kind::Float | Kind::Date | Kind::LocalTime)) || !is_without_nulls(source, &run)
-    {
-        return gather_from(source, kind, run, count);
+    match kind {
+        Some(Kind::Fixed(kind)) if is_without_nulls(source, &run) => with_stored!(kind, {
+            FixedKind::Bool | FixedKind::Node | FixedKind::Edge => gather_from(source, Some(Kind::Fixed(kind)), run, count),
+            FixedKind::Float => floats(source, run),
+        }, T => match T::PARTS {
+            1 => integers::<T, S>(source, run),
+            _ => gather_parts::<T, S>(source, run, count),
+        }),
+        _ => gather_from(source, kind, run, count),
     }
-    let mut ints: Vec<i64> = Vec::new();
-    let mut floats: Vec<f64> = Vec::new();
-    let mut buffer = [0u64; 512];
+}
+
+/// Calls with the values of each block of a run without nulls, and the rows there.
+fn each_block<S: BlockSource>(
+    source: &S,
+    run: &Range<u64>,
+    mut each: impl FnMut(&Block<'_>, &Values<'_>, Range<usize>) -> Result<()>,
+) -> Result<()> {
     let mut at = run.start as usize;
     while at < run.end as usize {
         let (index, row) = (at / COLUMN_BLOCK_ROWS, at % COLUMN_BLOCK_ROWS);
         let block = source.block(index)?;
         let rows = (run.end as usize - at).min(COLUMN_BLOCK_ROWS - row);
-        let values = block.values(row..row + rows)?;
-        if kind == Some(Kind::Float) {
-            floats.reserve_exact(count - floats.len());
-            values.floats(row, rows, &mut floats);
-        } else {
-            let before = ints.len();
-            ints.reserve_exact(count - before);
-            for from in (row..row + rows).step_by(buffer.len()) {
-                let part = &mut buffer[..(row + rows - from).min(512)];
-                values.ints(from, part);
-                ints.extend(part.iter().map(|&x| x as i64));
-            }
-            check_times(kind, &ints[before..], &block)?;
-        }
+        each(&block, &block.values(row..row + rows)?, row..row + rows)?;
         at += rows;
     }
-    Ok(Column::new(match kind {
-        Some(Kind::Float) => ColumnData::Float(floats),
-        Some(Kind::Date) => ColumnData::Date(ints.into_iter().map(Date).collect()),
-        Some(Kind::LocalTime) => ColumnData::LocalTime(ints.into_iter().map(LocalTime).collect()),
-        _ => ColumnData::Int(ints),
-    }))
+    Ok(())
+}
+
+fn floats<S: BlockSource>(source: &S, run: Range<u64>) -> Result<Column> {
+    let mut floats: Vec<f64> = Vec::with_capacity((run.end - run.start) as usize);
+    each_block(source, &run, |_, values, rows| {
+        values.floats(rows.start, rows.len(), &mut floats);
+        Ok(())
+    })?;
+    Ok(Column::new(ColumnData::Float(floats)))
+}
+
+/// A run of values that are an integer each; one out of its bounds is damage of its block.
+fn integers<T: Scalar, S: BlockSource>(source: &S, run: Range<u64>) -> Result<Column> {
+    let mut found: Vec<T> = Vec::with_capacity((run.end - run.start) as usize);
+    let mut buffer = [0u64; 512];
+    each_block(source, &run, |block, values, rows| {
+        let before = found.len();
+        for from in rows.clone().step_by(buffer.len()) {
+            let part = &mut buffer[..(rows.end - from).min(512)];
+            values.ints(from, part);
+            found.extend(part.iter().map(|&x| T::of_parts([x as i64, 0, 0, 0], Zone::UTC)));
+        }
+        match found[before..].iter().find(|x| !x.is_valid()) {
+            Some(&wrong) => Err(block.no_time(wrong.into())),
+            None => Ok(()),
+        }
+    })?;
+    Ok(Column::new(T::vector(found)))
 }
 
 /// A column, read from these positions, whose dates and times of day are within their bounds; the first other is damage
@@ -579,16 +607,6 @@ fn in_bounds<S: BlockSource>(source: &S, column: Column, mut positions: impl Ite
     let row = (0..column.len()).find(|&row| column.value(row).check_time().is_err());
     let position = row.and_then(|row| positions.nth(row)).unwrap_or_default();
     Err(source.block(position as usize / COLUMN_BLOCK_ROWS)?.damage(error.message()))
-}
-
-/// Fails if integers are to be dates, or times of day, and one is none.
-fn check_times(kind: Option<Kind>, ints: &[i64], block: &Block<'_>) -> Result<()> {
-    let wrong: Option<Value> = match kind {
-        Some(Kind::Date) => ints.iter().map(|&x| Date(x)).find(|x| !x.is_valid()).map(Value::from),
-        Some(Kind::LocalTime) => ints.iter().map(|&x| LocalTime(x)).find(|x| !x.is_valid()).map(Value::from),
-        _ => None,
-    };
-    wrong.map_or(Ok(()), |value| Err(block.no_time(value)))
 }
 
 fn is_without_nulls<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use model::fixed::Uuid;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
-use model::{Column, ErrorCode, Value};
+use model::{Column, ErrorCode, FixedKind, Value};
 use testing::random::{SeededRandom, seed_or};
 
 use super::block::Encoding;
 use super::read::{gather, kind_of, range};
-use super::{BlockSource, ColumnWriter, MemoryColumn, append_range};
+use super::{BlockSource, ColumnWriter, MemoryColumn};
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Writes values in random pieces and reads them back by range and by gather; gives the encodings of the blocks.
@@ -43,41 +44,44 @@ fn every_kind_reads_back() {
     let mut random = SeededRandom::new(seed);
     let rows = 2 * COLUMN_BLOCK_ROWS + 1_234;
     type Make = fn(&mut SeededRandom) -> Value;
-    let kinds: [(&str, Encoding, Make); 18] = [
-        ("small integers", Encoding::Int, |random| Value::Int(random.below(100) as i64 - 50)),
-        ("all integers", Encoding::Int, |random| Value::Int(random.next_u64() as i64)),
-        ("one integer", Encoding::Int, |_| Value::Int(-7)),
+    let kinds: [(&str, Encoding, Make); 19] = [
+        ("small integers", Encoding::Packed(FixedKind::Int), |random| Value::Int(random.below(100) as i64 - 50)),
+        ("all integers", Encoding::Packed(FixedKind::Int), |random| Value::Int(random.next_u64() as i64)),
+        ("one integer", Encoding::Packed(FixedKind::Int), |_| Value::Int(-7)),
         ("floats", Encoding::Float64, |random| Value::Float(random.unit())),
         ("short floats", Encoding::Float32, |random| Value::Float(f64::from(random.unit() as f32))),
         ("one float", Encoding::FloatConstant, |_| Value::Float(-0.0)),
         ("booleans", Encoding::Bool, |random| Value::Bool(random.chance(50))),
-        ("dates", Encoding::Date, |random| Value::Date(Date(random.next_u64() as i64 >> 26))),
-        ("moments", Encoding::LocalDateTime, |random| {
+        ("dates", Encoding::Packed(FixedKind::Date), |random| Value::Date(Date(random.next_u64() as i64 >> 26))),
+        ("moments", Encoding::Parts(FixedKind::LocalDateTime), |random| {
             Value::LocalDateTime(LocalDateTime::of_micros(random.next_u64() as i64))
         }),
-        ("days as moments", Encoding::LocalDateTime, |random| {
+        ("days as moments", Encoding::Parts(FixedKind::LocalDateTime), |random| {
             Value::LocalDateTime(LocalDateTime { seconds: random.below(10_000) as i64 * 86_400, nanosecond: 0 })
         }),
-        ("extreme moments", Encoding::LocalDateTime, |random| {
+        ("extreme moments", Encoding::Parts(FixedKind::LocalDateTime), |random| {
             Value::LocalDateTime(if random.chance(50) { LocalDateTime::MIN } else { LocalDateTime::MAX })
         }),
-        ("times of day", Encoding::LocalTime, |random| {
+        ("times of day", Encoding::Packed(FixedKind::LocalTime), |random| {
             Value::LocalTime(LocalTime(random.below(NANOS_OF_DAY as u64) as i64))
         }),
-        ("times", Encoding::Time, |random| {
+        ("times", Encoding::Parts(FixedKind::Time), |random| {
             let local = LocalTime(random.below(NANOS_OF_DAY as u64) as i64);
             Value::Time(Time { local, offset: random.below(129_601) as i32 - 64_800 })
         }),
-        ("moments with zones", Encoding::DateTime, |random| {
+        ("moments with zones", Encoding::Parts(FixedKind::DateTime), |random| {
             let names = ["Europe/Stockholm", "Pacific/Honolulu", "+01:00", "Z"];
             let zone = Zone::parse(names[random.below(4) as usize]).unwrap();
             let seconds = random.next_u64() as i64 >> 12;
             Value::DateTime(DateTime { seconds, nanosecond: random.below(1_000_000_000) as u32, zone })
         }),
-        ("durations", Encoding::Duration, |random| {
+        ("durations", Encoding::Parts(FixedKind::Duration), |random| {
             let mut part = || random.next_u64() as i64;
             let (months, days, seconds) = (part(), part(), part());
             Value::Duration(Duration { months, days, seconds, nanosecond: random.below(1_000_000_000) as u32 })
+        }),
+        ("identifiers", Encoding::Parts(FixedKind::Uuid), |random| {
+            Value::Uuid(Uuid::from_u64_pair(random.next_u64(), random.next_u64()))
         }),
         ("few texts", Encoding::StringDictionary, |random| Value::string(&format!("text {}", random.below(20)))),
         ("many texts", Encoding::StringPlain, |random| Value::string(&format!("{}", random.next_u64()))),
@@ -104,7 +108,7 @@ fn blocks_of_different_kinds_widen_together() {
     let values =
         [block(Value::Int), vec![Value::Null; COLUMN_BLOCK_ROWS], block(|i| Value::string(&i.to_string()))].concat();
     let encodings = check("kinds by block", &values, &mut random);
-    assert_eq!(encodings, [Encoding::Int, Encoding::Absent, Encoding::StringPlain]);
+    assert_eq!(encodings, [Encoding::Packed(FixedKind::Int), Encoding::Absent, Encoding::StringPlain]);
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn append_range_keeps_values_of_all_kinds() {
     let mut column = Column::nulls(0);
     let mut expected = Vec::new();
     for part in &parts {
-        append_range(&mut column, &Column::from_values(part), 0, part.len());
+        column.append_range(&Column::from_values(part), 0, part.len());
         expected.extend(part.iter().cloned());
         assert!(column.values().eq(expected.iter().cloned()), "{expected:?}");
     }

@@ -3,9 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use model::value::EdgeValue;
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, NodeId, Result, StringColumn};
+use model::{Column, ColumnData, Result};
 
 use super::access::Block;
 use super::block::BlockHeader;
@@ -270,99 +268,4 @@ impl BlockSource for MemoryColumn {
         let bytes = self.bytes.get(header.offset as usize).filter(|_| header.length > 0);
         Ok(Block::held(header, bytes.map_or(&[][..], |bytes| bytes), Path::new("memory")))
     }
-}
-
-/// Adds rows `start..end` of `from` to `to`, widening if the kinds differ.
-pub fn append_range(to: &mut Column, from: &Column, start: usize, end: usize) {
-    if start == end {
-        return;
-    }
-    if let ColumnData::Null(nulls) = to.data
-        && !matches!(from.data, ColumnData::Null(_))
-    {
-        *to = nulls_like(&from.data, nulls);
-    }
-    let (before, count) = (to.len(), end - start);
-    let is_same = match (&mut to.data, &from.data) {
-        (ColumnData::Null(a), ColumnData::Null(_)) => {
-            *a += count;
-            true
-        }
-        (ColumnData::Bool(a), ColumnData::Bool(b)) => extend(a, &b[start..end]),
-        (ColumnData::Int(a), ColumnData::Int(b)) => extend(a, &b[start..end]),
-        (ColumnData::Float(a), ColumnData::Float(b)) => extend(a, &b[start..end]),
-        (ColumnData::Date(a), ColumnData::Date(b)) => extend(a, &b[start..end]),
-        (ColumnData::LocalDateTime(a), ColumnData::LocalDateTime(b)) => extend(a, &b[start..end]),
-        (ColumnData::LocalTime(a), ColumnData::LocalTime(b)) => extend(a, &b[start..end]),
-        (ColumnData::Time(a), ColumnData::Time(b)) => extend(a, &b[start..end]),
-        (ColumnData::DateTime(a), ColumnData::DateTime(b)) => extend(a, &b[start..end]),
-        (ColumnData::Duration(a), ColumnData::Duration(b)) => extend(a, &b[start..end]),
-        (ColumnData::Value(a), ColumnData::Value(b)) => extend(a, &b[start..end]),
-        (ColumnData::String(a), ColumnData::String(b)) => {
-            (start..end).for_each(|row| a.push(b.get(row)));
-            true
-        }
-        (data, ColumnData::Null(_)) => push_fillers(data, count),
-        _ => false,
-    };
-    if !is_same {
-        let mut builder = ColumnBuilder::from(std::mem::replace(to, Column::nulls(0)));
-        (start..end).for_each(|row| builder.push(&from.value(row)));
-        *to = builder.finish();
-        return;
-    }
-    let has_nulls = matches!(from.data, ColumnData::Null(_)) || from.validity.is_some();
-    if matches!(to.data, ColumnData::Null(_)) || (to.validity.is_none() && !has_nulls) {
-        return;
-    }
-    let validity = to.validity.get_or_insert_with(|| Bitmap::filled(before, true));
-    (start..end).for_each(|row| validity.push(!from.is_null(row)));
-}
-
-fn extend<T: Clone>(to: &mut Vec<T>, from: &[T]) -> bool {
-    to.extend_from_slice(from);
-    true
-}
-
-/// Adds rows whose values do not count, since they are null.
-fn push_fillers(data: &mut ColumnData, count: usize) -> bool {
-    match data {
-        ColumnData::Null(nulls) => *nulls += count,
-        ColumnData::Bool(rows) => rows.resize(rows.len() + count, false),
-        ColumnData::Int(rows) => rows.resize(rows.len() + count, 0),
-        ColumnData::Float(rows) => rows.resize(rows.len() + count, 0.0),
-        ColumnData::Date(rows) => rows.resize(rows.len() + count, Date(0)),
-        ColumnData::LocalDateTime(rows) => rows.resize(rows.len() + count, LocalDateTime::default()),
-        ColumnData::LocalTime(rows) => rows.resize(rows.len() + count, LocalTime::default()),
-        ColumnData::Time(rows) => rows.resize(rows.len() + count, Time::default()),
-        ColumnData::DateTime(rows) => rows.resize(rows.len() + count, DateTime::default()),
-        ColumnData::Duration(rows) => rows.resize(rows.len() + count, Duration::default()),
-        ColumnData::Node(rows) => rows.resize(rows.len() + count, NodeId(0)),
-        ColumnData::Edge(rows) => rows.resize(rows.len() + count, EdgeValue::default()),
-        ColumnData::Value(rows) => rows.resize(rows.len() + count, model::Value::Null),
-        ColumnData::String(rows) => (0..count).for_each(|_| rows.push("")),
-    }
-    true
-}
-
-/// `nulls` null rows of the kind of `like`.
-fn nulls_like(like: &ColumnData, nulls: usize) -> Column {
-    let mut data = match like {
-        ColumnData::Null(_) => ColumnData::Null(0),
-        ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
-        ColumnData::Int(_) => ColumnData::Int(Vec::new()),
-        ColumnData::Float(_) => ColumnData::Float(Vec::new()),
-        ColumnData::String(_) => ColumnData::String(StringColumn::default()),
-        ColumnData::Date(_) => ColumnData::Date(Vec::new()),
-        ColumnData::LocalDateTime(_) => ColumnData::LocalDateTime(Vec::new()),
-        ColumnData::LocalTime(_) => ColumnData::LocalTime(Vec::new()),
-        ColumnData::Time(_) => ColumnData::Time(Vec::new()),
-        ColumnData::DateTime(_) => ColumnData::DateTime(Vec::new()),
-        ColumnData::Duration(_) => ColumnData::Duration(Vec::new()),
-        ColumnData::Node(_) => ColumnData::Node(Vec::new()),
-        ColumnData::Edge(_) => ColumnData::Edge(Vec::new()),
-        ColumnData::Value(_) => ColumnData::Value(Vec::new()),
-    };
-    push_fillers(&mut data, nulls);
-    Column { data, validity: (nulls > 0).then(|| Bitmap::filled(nulls, false)) }
 }

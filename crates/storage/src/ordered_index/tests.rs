@@ -76,7 +76,7 @@ pub(crate) fn values() -> Vec<Value> {
         ["", "\0", "\0\0", "\0\u{1}", "a", "a\0", "a\0b", "a\u{1}", "ab", "b", "ü", "\u{10ffff}", &long]
             .map(Value::string),
     );
-    values.extend(testing::times::values_of_time());
+    values.extend(testing::scalars::scalar_values());
     values.extend([Value::Bool(false), Value::Bool(true)]);
     values.extend([&[][..], &[0], &[0, 0], &[1], &[255], &[255, 255]].map(|bytes| Value::Bytes(bytes.into())));
     values.extend(lists());

@@ -6,8 +6,7 @@ use std::ops::{Bound, Range};
 
 use model::edge_range::EdgeRange;
 use model::id::PropertyKeyId;
-use model::temporal::{Date, DateTime, LocalDateTime, LocalTime, OFFSET_MAX, Time, Zone};
-use model::{Result, Value};
+use model::{Result, Scalar, Value, each_fixed};
 
 use super::Section;
 
@@ -100,70 +99,36 @@ fn is_behind(value: &Value, upper: &Bound<Value>) -> bool {
 /// The range in the total order of values: a missing bound is where the values end that can be compared with the other.
 /// `None` if the values in the range do not lie together in that order, or nothing can be in it.
 fn ends(range: &EdgeRange) -> Option<(Bound<Value>, Bound<Value>)> {
-    let (first, last) = match (kind(&range.lower)?, kind(&range.upper)?) {
-        (Kind::Any, Kind::Any) => return Some((Bound::Unbounded, Bound::Excluded(Value::Null))),
-        (kind, Kind::Any) | (Kind::Any, kind) => kind.ends(),
-        (lower, upper) if lower == upper => lower.ends(),
-        _ => return None,
+    let (first, last) = match (value_of(&range.lower), value_of(&range.upper)) {
+        (None, None) => return Some((Bound::Unbounded, Bound::Excluded(Value::Null))),
+        (Some(value), None) | (None, Some(value)) => ends_of_kind(value)?,
+        (Some(lower), Some(upper)) => {
+            let ends = ends_of_kind(lower)?;
+            if ends_of_kind(upper)? != ends {
+                return None;
+            }
+            ends
+        }
     };
     let or = |bound: &Bound<Value>, end: Bound<Value>| if *bound == Bound::Unbounded { end } else { bound.clone() };
     Some((or(&range.lower, first), or(&range.upper, last)))
 }
 
-/// Kinds of values that can be compared among themselves and lie together in the total order.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Any,
-    Number,
-    Text,
-    Bool,
-    Date,
-    LocalDateTime,
-    LocalTime,
-    Time,
-    DateTime,
-}
-
-fn kind(bound: &Bound<Value>) -> Option<Kind> {
-    let (Bound::Included(value) | Bound::Excluded(value)) = bound else { return Some(Kind::Any) };
-    match value {
-        Value::Int(_) => Some(Kind::Number),
-        Value::Float(number) if !number.is_nan() => Some(Kind::Number),
-        Value::String(_) => Some(Kind::Text),
-        Value::Bool(_) => Some(Kind::Bool),
-        Value::Date(_) => Some(Kind::Date),
-        Value::LocalDateTime(_) => Some(Kind::LocalDateTime),
-        Value::LocalTime(_) => Some(Kind::LocalTime),
-        Value::Time(_) => Some(Kind::Time),
-        Value::DateTime(_) => Some(Kind::DateTime),
-        _ => None,
+fn value_of(bound: &Bound<Value>) -> Option<&Value> {
+    match bound {
+        Bound::Unbounded => None,
+        Bound::Included(value) | Bound::Excluded(value) => Some(value),
     }
 }
 
-impl Kind {
-    /// Between which bounds the values of the kind lie.
-    fn ends(self) -> (Bound<Value>, Bound<Value>) {
-        let closed = |first: Value, last: Value| (Bound::Included(first), Bound::Included(last));
-        match self {
-            Kind::Any => (Bound::Unbounded, Bound::Unbounded),
-            // NaN is larger than all numbers and cannot be compared with any.
-            Kind::Number => closed(Value::Float(f64::NEG_INFINITY), Value::Float(f64::INFINITY)),
-            Kind::Text => (Bound::Included(Value::string("")), Bound::Excluded(Value::Bool(false))),
-            Kind::Bool => closed(Value::Bool(false), Value::Bool(true)),
-            Kind::Date => closed(Value::Date(Date::MIN), Value::Date(Date::MAX)),
-            Kind::LocalDateTime => {
-                closed(Value::LocalDateTime(LocalDateTime::MIN), Value::LocalDateTime(LocalDateTime::MAX))
-            }
-            Kind::LocalTime => closed(Value::LocalTime(LocalTime(0)), Value::LocalTime(LocalTime::MAX)),
-            Kind::Time => {
-                let at = |local, offset| Value::Time(Time { local, offset });
-                closed(at(LocalTime(0), OFFSET_MAX), at(LocalTime::MAX, -OFFSET_MAX))
-            }
-            // Below a moment come the kinds of the greatest local date-time, above it only the kind that follows.
-            Kind::DateTime => {
-                let first = DateTime { seconds: i64::MIN, nanosecond: 0, zone: Zone::UTC };
-                (Bound::Included(Value::DateTime(first)), Bound::Excluded(Value::LocalDateTime(LocalDateTime::MIN)))
-            }
-        }
+/// Bounds of the values that can be compared with one, if these lie together in the total order.
+fn ends_of_kind(value: &Value) -> Option<(Bound<Value>, Bound<Value>)> {
+    fn of<T: Scalar>(_: &T) -> Option<(Bound<Value>, Bound<Value>)> {
+        T::ends()
     }
+    each_fixed!(value, {
+        // It is larger than all numbers and cannot be compared with any.
+        Value::Float(number) if number.is_nan() => None,
+        Value::String(_) => Some((Bound::Included(Value::string("")), Bound::Excluded(Value::Bool(false)))),
+    }, x => of(x), _ => None)
 }

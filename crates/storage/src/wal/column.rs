@@ -1,24 +1,17 @@
 //! Columns as the log writes them: the kind, the rows, which of them are null, and then the values of that kind.
 
-use model::temporal::{Date, LocalTime};
-use model::{Bitmap, Column, ColumnData, Result, StringColumn};
+use model::{
+    Bitmap, Column, ColumnData, Fixed, FixedKind, Result, Stored, StringColumn, each_stored_vector, with_stored,
+};
 
 use crate::codec::bytes::{Get, Put};
-use crate::codec::{temporal, value};
+use crate::codec::value;
 
+// Kinds of a fixed size have theirs in `model::codec::stored`.
 const NULL: u8 = 0;
-const BOOL: u8 = 1;
-const INT: u8 = 2;
-const FLOAT: u8 = 3;
 const STRING: u8 = 4;
-const DATE: u8 = 5;
-const LOCAL_DATE_TIME: u8 = 6;
 /// Values each with a kind of its own.
 const MIXED: u8 = 7;
-const LOCAL_TIME: u8 = 8;
-const TIME: u8 = 9;
-const DATE_TIME: u8 = 10;
-const DURATION: u8 = 11;
 
 /// Adds 64-bit words.
 pub(super) fn put_words(words: impl ExactSizeIterator<Item = u64>, out: &mut Vec<u8>) {
@@ -34,61 +27,48 @@ pub(super) fn words<'a>(get: &mut Get<'a>, count: usize) -> Result<impl Iterator
 
 /// Adds a column. Its values can be properties: the transaction has seen to that.
 pub(super) fn put_column(column: &Column, out: &mut Vec<u8>) {
-    let kind = match &column.data {
+    fn tag_of<T: Stored>(_: &[T]) -> u8 {
+        T::LOG_TAG
+    }
+    let tag = each_stored_vector!(&column.data, {
         ColumnData::Null(_) => NULL,
-        ColumnData::Bool(_) => BOOL,
-        ColumnData::Int(_) => INT,
-        ColumnData::Float(_) => FLOAT,
         ColumnData::String(_) => STRING,
-        ColumnData::Date(_) => DATE,
-        ColumnData::LocalDateTime(_) => LOCAL_DATE_TIME,
-        ColumnData::LocalTime(_) => LOCAL_TIME,
-        ColumnData::Time(_) => TIME,
-        ColumnData::DateTime(_) => DATE_TIME,
-        ColumnData::Duration(_) => DURATION,
         ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => MIXED,
-    };
-    out.put_u8(kind);
+    }, rows => tag_of(rows));
+    out.put_u8(tag);
     out.put_u32(column.len() as u32);
-    if kind != MIXED && kind != NULL {
+    if tag != MIXED && tag != NULL {
         out.put_u8(u8::from(column.validity.is_some()));
         if let Some(validity) = &column.validity {
             put_words(validity.words().iter().copied(), out);
         }
     }
-    match &column.data {
+    each_stored_vector!(&column.data, {
         ColumnData::Null(_) => {}
-        ColumnData::Bool(rows) => out.extend(rows.iter().map(|&x| u8::from(x))),
-        ColumnData::Int(rows) => put_words(rows.iter().map(|&x| x as u64), out),
-        ColumnData::Float(rows) => put_words(rows.iter().map(|&x| x.to_bits()), out),
         ColumnData::String(rows) => rows.iter().for_each(|text| out.put_text(text)),
-        ColumnData::Date(rows) => put_words(rows.iter().map(|&x| x.0 as u64), out),
-        ColumnData::LocalTime(rows) => put_words(rows.iter().map(|&x| x.0 as u64), out),
-        ColumnData::LocalDateTime(rows) => rows.iter().for_each(|&x| temporal::put_local_date_time(x, out)),
-        ColumnData::Time(rows) => rows.iter().for_each(|&x| temporal::put_time(x, out)),
-        ColumnData::DateTime(rows) => rows.iter().for_each(|&x| temporal::put_date_time(x, out)),
-        ColumnData::Duration(rows) => rows.iter().for_each(|&x| temporal::put_duration(x, out)),
         ColumnData::Node(_) | ColumnData::Edge(_) | ColumnData::Value(_) => {
             column.values().for_each(|row| value::encode(&row, out));
         }
-    }
+    }, rows => {
+        out.reserve(rows.len() * 8);
+        rows.iter().for_each(|x| x.put(out));
+    });
 }
 
 /// A column as [`put_column`] wrote it.
 pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
-    let kind = get.u8()?;
-    let rows = get.count(match kind {
-        NULL => 0,
-        INT | FLOAT | DATE | LOCAL_TIME => 8,
-        LOCAL_DATE_TIME | TIME | DATE_TIME => 12,
-        DURATION => 28,
-        STRING => 4,
+    let tag = get.u8()?;
+    let kind = FixedKind::ALL.iter().copied().find(|&kind| tag_of(kind) == Some(tag));
+    let rows = get.count(match (tag, kind) {
+        (NULL, _) => 0,
+        (STRING, _) => 4,
+        (_, Some(kind)) => with_stored!(kind, { FixedKind::Node | FixedKind::Edge => 1, }, T => T::BYTES_MIN),
         _ => 1,
     })?;
-    if kind == NULL {
+    if tag == NULL {
         return Ok(Column::nulls(rows));
     }
-    if kind == MIXED {
+    if tag == MIXED {
         let values = (0..rows).map(|_| value::decode(get)).collect::<Result<Vec<_>>>()?;
         return Ok(Column::new(ColumnData::Value(values)));
     }
@@ -97,31 +77,24 @@ pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
         _ => Some(Bitmap::from_words(words(get, rows.div_ceil(64))?.collect(), rows)),
     };
     let data = match kind {
-        BOOL => ColumnData::Bool(get.take(rows)?.iter().map(|&byte| byte != 0).collect()),
-        INT => ColumnData::Int(words(get, rows)?.map(|word| word as i64).collect()),
-        FLOAT => ColumnData::Float(words(get, rows)?.map(f64::from_bits).collect()),
-        STRING => {
+        _ if tag == STRING => {
             let mut texts = StringColumn::default();
             for _ in 0..rows {
                 texts.push(get.text()?);
             }
             ColumnData::String(texts)
         }
-        DATE => ColumnData::Date(words(get, rows)?.map(|word| Date(word as i64)).collect()),
-        LOCAL_TIME => ColumnData::LocalTime(words(get, rows)?.map(|word| LocalTime(word as i64)).collect()),
-        LOCAL_DATE_TIME => ColumnData::LocalDateTime(each(get, rows, temporal::local_date_time)?),
-        TIME => ColumnData::Time(each(get, rows, temporal::time)?),
-        DATE_TIME => ColumnData::DateTime(each(get, rows, temporal::date_time)?),
-        DURATION => ColumnData::Duration(each(get, rows, temporal::duration)?),
-        _ => return Err(get.damage(format!("no kind of column has the number {kind}"))),
+        Some(kind) => with_stored!(kind, { FixedKind::Node | FixedKind::Edge => ColumnData::Null(rows), }, T => {
+            T::vector((0..rows).map(|_| T::take(get)).collect::<Result<_>>()?)
+        }),
+        None => return Err(get.damage(format!("no kind of column has the number {tag}"))),
     };
-    let column = Column { data, validity };
-    column.check_time().map_err(|error| get.damage(error.message()))?;
-    Ok(column)
+    Ok(Column { data, validity })
 }
 
-fn each<T>(get: &mut Get<'_>, rows: usize, read: impl Fn(&mut Get<'_>) -> Result<T>) -> Result<Vec<T>> {
-    (0..rows).map(|_| read(get)).collect()
+/// The number of a kind before a column.
+fn tag_of(kind: FixedKind) -> Option<u8> {
+    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => None, }, T => Some(T::LOG_TAG))
 }
 
 #[cfg(test)]

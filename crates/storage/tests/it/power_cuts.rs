@@ -177,7 +177,7 @@ fn check(seeds: &Seeds, subject: &Native, workload: &Workload, verification: &Ve
 #[test]
 fn power_cuts_between_commits_and_flushes() {
     let subject = Native::default();
-    let seeds = Seeds { name: "flushes", first: 1_000, count: 14, least: least::FLUSHES };
+    let seeds = Seeds { name: "flushes", first: 1_000, count: 9, least: least::FLUSHES };
     let tally = check(&seeds, &subject, &Workload::default(), &Verification::default());
     let is_enough = tally.backups > 100 && tally.updating_loads > 5;
     assert!(std::env::var_os("FUZZ_SECONDS").is_some() || is_enough, "{tally:?}");
@@ -187,7 +187,7 @@ fn power_cuts_between_commits_and_flushes() {
 fn power_cuts_of_transactions_larger_than_memory() {
     let subject = Native { transaction_bytes_max: Some(500), ..Native::default() };
     let workload = Workload { transactions: 16, ..Workload::default() };
-    let seeds = Seeds { name: "larger than memory", first: 9_000, count: 4, least: least::LARGE };
+    let seeds = Seeds { name: "larger than memory", first: 9_000, count: 3, least: least::LARGE };
     check(&seeds, &subject, &workload, &Verification::default());
     let workload = Workload { transactions: 8, ..Workload::default() };
     let seeds = Seeds { name: "larger than memory, kill then cut", first: 9_100, count: 1, least: 1 };
@@ -199,14 +199,14 @@ fn power_cuts_of_a_log_alone() {
     let subject = Native { memtable_bytes_max: usize::MAX, ..Native::default() };
     let workload = Workload { checkpoint_percent: 0, compact_percent: 0, bulk_percent: 0, ..Workload::default() };
     let verification = Verification { survivals_per_operation: 5, ..Verification::default() };
-    check(&Seeds { name: "log", first: 2_000, count: 12, least: least::LOG }, &subject, &workload, &verification);
+    check(&Seeds { name: "log", first: 2_000, count: 8, least: least::LOG }, &subject, &workload, &verification);
 }
 
 #[test]
 fn power_cuts_without_durability_leave_an_earlier_moment() {
     let subject = Native { durability: Durability::Off, ..Native::default() };
     let workload = Workload { is_durable: false, ..Workload::default() };
-    let seeds = Seeds { name: "not durable", first: 3_000, count: 8, least: least::NOT_DURABLE };
+    let seeds = Seeds { name: "not durable", first: 3_000, count: 5, least: least::NOT_DURABLE };
     check(&seeds, &subject, &workload, &Verification::default());
 }
 
@@ -218,7 +218,7 @@ fn power_cuts_between_syncs_take_the_newest_commits_and_leave_no_hole() {
         let durability = Durability::Relaxed { interval };
         let subject = Native { durability, memtable_bytes_max, ..Native::default() };
         let (mut tally, mut synced) = (Tally::default(), 0);
-        for seed in (8_000..8_005).map(seed_or) {
+        for seed in (8_000..8_003).map(seed_or) {
             let recording = acknowledged_by_syncs(record(&subject, &workload, seed));
             synced +=
                 recording.journal.events.iter().filter(|event| matches!(event, Event::Acknowledged { .. })).count();
@@ -233,7 +233,7 @@ fn power_cuts_between_syncs_take_the_newest_commits_and_leave_no_hole() {
 #[test]
 fn power_cuts_while_files_are_written_in_the_background() {
     let subject = Native { maintenance: storage::Maintenance::Background, ..Native::default() };
-    let seeds = Seeds { name: "background", first: 7_000, count: 4, least: least::BACKGROUND };
+    let seeds = Seeds { name: "background", first: 7_000, count: 3, least: least::BACKGROUND };
     check(&seeds, &subject, &Workload::default(), &Verification::default());
 }
 

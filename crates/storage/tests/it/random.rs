@@ -109,7 +109,7 @@ fn merges_after_every_flush_agree_with_the_reference() {
             compaction: SMALL,
             ..OpenOptions::create()
         };
-        check_with(options, seed_or(seed), 60, [10, 10]);
+        check_with(options, seed_or(seed), 40, [10, 10]);
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream};
 use model::{
-    Column, Direction, EdgeBatch, EdgeId, Expand, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Set, Value,
+    Column, Direction, EdgeBatch, EdgeId, Expand, Map, NodeBatch, NodeId, NodeScan, PropertyKeyId, ReadView, Set,
+    Value, each_vector_pair,
 };
 
 use super::choices::check_choices;
@@ -123,14 +124,11 @@ pub(super) fn exact(value: &Value) -> String {
 
 /// True if `exact` of both is the same. Most values are compared without their text.
 pub(super) fn is_same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
+    each_vector_pair!((a, b), Value, Value, {
         (Value::Null, Value::Null) => true,
-        (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Int(a), Value::Int(b)) => a == b,
         (Value::String(a), Value::String(b)) => a == b,
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
-        _ => exact(a) == exact(b),
-    }
+    }, (a, b) => a == b, _ => exact(a) == exact(b))
 }
 
 #[track_caller]

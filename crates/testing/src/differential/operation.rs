@@ -6,7 +6,7 @@ use model::temporal::Date;
 use model::{LabelId, PropertyKind, PropertyType, Rule, Value};
 
 use crate::random::SeededRandom;
-use crate::times::random_time;
+use crate::scalars::random_scalar;
 
 /// One transaction.
 #[derive(Clone, Debug)]
@@ -289,7 +289,7 @@ impl Generator {
             5 => Value::Date(Date(self.random.below(60_000) as i64 - 30_000)),
             6 => {
                 let mut own = SeededRandom::new(self.random.next_u64());
-                random_time(|| own.next_u64())
+                random_scalar(|| own.next_u64())
             }
             7 => Value::list(vec![Value::Int(1), Value::string("two"), Value::list(vec![Value::Float(3.0)])]),
             _ => Value::Int(self.random.below(10) as i64),

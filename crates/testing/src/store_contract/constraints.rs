@@ -318,7 +318,7 @@ fn lookups(subject: &mut Subject<'_>) {
         Value::Bytes(std::sync::Arc::from([1, 2])),
     ];
     let known = codes.clone();
-    codes.extend(crate::times::values_of_time().into_iter().filter(|value| !known.contains(value)));
+    codes.extend(crate::scalars::scalar_values().into_iter().filter(|value| !known.contains(value)));
     subject.commit(|transaction| {
         constrain(transaction, "P", "code").expect("making a constraint");
         for (name, code) in codes.iter().enumerate() {

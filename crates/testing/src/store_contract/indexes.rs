@@ -53,7 +53,7 @@ fn values() -> Vec<Value> {
     let floats = [f64::NEG_INFINITY, -0.0, 0.0, 0.5, 1.0, two_53 as f64, 9.3e18, f64::INFINITY, f64::NAN];
     values.extend(floats.map(Value::Float));
     values.extend(["", "\0", "a", "a\0", "ab", &"long ".repeat(2_000), &"long ".repeat(2_001)].map(Value::string));
-    values.extend(crate::times::values_of_time());
+    values.extend(crate::scalars::scalar_values());
     let lists = [vec![], vec![Value::Int(1)], vec![Value::Int(1), Value::string("x")], vec![Value::Float(f64::NAN)]];
     values.extend(lists.map(Value::list));
     values

@@ -42,7 +42,7 @@ fn values() -> Vec<Value> {
         Value::list(vec![Value::Int(1)]),
         Value::Null,
     ];
-    texts.into_iter().chain(numbers).chain(floats).chain(others).chain(crate::times::values_of_time()).collect()
+    texts.into_iter().chain(numbers).chain(floats).chain(others).chain(crate::scalars::scalar_values()).collect()
 }
 
 fn add_rated(transaction: &mut dyn WriteTransaction, nodes: &[NodeId], values: &[Value], second: i64) {

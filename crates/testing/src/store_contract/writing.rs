@@ -10,7 +10,7 @@ use super::subject::{
     Subject, add_edge, add_edges, add_node, all_named, assert_code, edge_value, exists, expand, find, key, label,
     named, neighbors, node_value, numbered_nodes, set_edge, set_node, try_add_edges,
 };
-use crate::times::values_of_time;
+use crate::scalars::scalar_values;
 
 /// Promises of stores whose schema is flexible.
 pub(super) const FLEXIBLE: &[(&str, Check)] = &[
@@ -56,7 +56,7 @@ fn values() -> Vec<Value> {
         Value::LocalDateTime(LocalDateTime::of_micros(-1)),
         Value::LocalDateTime(LocalDateTime::of_micros(1_700_000_000_123_456)),
     ];
-    values.extend(values_of_time());
+    values.extend(scalar_values());
     values
 }
 

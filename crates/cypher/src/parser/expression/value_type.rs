@@ -1,22 +1,19 @@
 //! The types that `IS ::` tests.
 
-use model::Result;
+use model::{PropertyKind, Result};
 
 use super::super::Parser;
 use crate::token::TokenKind;
 
-/// Spellings of types, longer forms before those they begin with, and their canonical words.
+/// Spellings of types, longer forms before those they begin with, and their canonical words. Those of properties are also
+/// spelled as they are called.
 #[rustfmt::skip]
 const TYPES: &[(&[&str], &str)] = &[
     (&["TIMESTAMP", "WITHOUT", "TIME", "ZONE"], "LOCAL DATETIME"), (&["TIMESTAMP", "WITH", "TIME", "ZONE"], "ZONED DATETIME"),
     (&["TIME", "WITHOUT", "TIME", "ZONE"], "LOCAL TIME"), (&["TIME", "WITH", "TIME", "ZONE"], "ZONED TIME"),
     (&["TIMESTAMP", "WITHOUT", "TIMEZONE"], "LOCAL DATETIME"), (&["TIMESTAMP", "WITH", "TIMEZONE"], "ZONED DATETIME"),
     (&["TIME", "WITHOUT", "TIMEZONE"], "LOCAL TIME"), (&["TIME", "WITH", "TIMEZONE"], "ZONED TIME"),
-    (&["LOCAL", "DATETIME"], "LOCAL DATETIME"), (&["ZONED", "DATETIME"], "ZONED DATETIME"),
-    (&["LOCAL", "TIME"], "LOCAL TIME"), (&["ZONED", "TIME"], "ZONED TIME"),
-    (&["SIGNED", "INTEGER"], "INTEGER"), (&["INTEGER"], "INTEGER"), (&["INT"], "INTEGER"),
-    (&["BOOLEAN"], "BOOLEAN"), (&["BOOL"], "BOOLEAN"), (&["FLOAT"], "FLOAT"),
-    (&["STRING"], "STRING"), (&["VARCHAR"], "STRING"), (&["DATE"], "DATE"), (&["DURATION"], "DURATION"),
+    (&["SIGNED", "INTEGER"], "INTEGER"), (&["INT"], "INTEGER"), (&["BOOL"], "BOOLEAN"), (&["VARCHAR"], "STRING"),
     (&["BYTES"], "BYTES"), (&["PATH"], "PATH"), (&["NULL"], "NULL"), (&["NOTHING"], "NOTHING"),
     (&["ANY", "NODE"], "NODE"), (&["NODE"], "NODE"), (&["ANY", "VERTEX"], "NODE"), (&["VERTEX"], "NODE"),
     (&["ANY", "RELATIONSHIP"], "RELATIONSHIP"), (&["RELATIONSHIP"], "RELATIONSHIP"),
@@ -45,14 +42,10 @@ impl Parser<'_> {
             self.expect(TokenKind::Greater)?;
             format!("LIST<{inner}>")
         } else {
-            let is_here = |words: &[&str]| words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word));
-            let Some((words, name)) = TYPES.iter().find(|(words, _)| is_here(words)) else {
-                return Err(self.expected("a type such as INTEGER or LIST<STRING>"));
-            };
-            words.iter().for_each(|_| {
-                self.advance();
-            });
-            (*name).to_owned()
+            match self.named_type() {
+                Some(name) => name.to_owned(),
+                None => return Err(self.expected("a type such as INTEGER or LIST<STRING>")),
+            }
         };
         if self.is_word(0, "NOT") && self.is_word(1, "NULL") {
             self.advance();
@@ -60,5 +53,23 @@ impl Parser<'_> {
             text.push_str(" NOT NULL");
         }
         Ok(text)
+    }
+    /// The canonical words of a type without elements, if one stands here.
+    pub(in crate::parser) fn named_type(&mut self) -> Option<&'static str> {
+        let spelled =
+            TYPES.iter().find(|(words, _)| words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word)));
+        let called =
+            |kind: &PropertyKind| kind.name().split(' ').enumerate().all(|(ahead, word)| self.is_word(ahead, word));
+        let (words, name) = match spelled {
+            Some((words, name)) => (words.len(), *name),
+            None => {
+                let name = PropertyKind::ALL.into_iter().find(called)?.name();
+                (name.split(' ').count(), name)
+            }
+        };
+        for _ in 0..words {
+            self.advance();
+        }
+        Some(name)
     }
 }

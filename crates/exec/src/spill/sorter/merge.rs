@@ -5,13 +5,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use model::edge_range::order_rows;
 use model::{Column, Result};
 
 use super::super::decode;
 use crate::chunk::Chunk;
 use crate::memory::{Extent, SpillFile};
 use crate::runtime::Flow;
-use crate::sorting::compare_rows;
 
 /// Most rows that are gathered at a time.
 const PICKS_MAX: usize = model::limits::BATCH_ROWS * 2;
@@ -104,7 +104,7 @@ impl Merge<'_> {
         let (left, right) = (&self.cursors[a], &self.cursors[b]);
         for (key, &descending) in self.descending.iter().enumerate() {
             let (x, y) = (&left.chunk.columns[self.keys + key], &right.chunk.columns[self.keys + key]);
-            match compare_rows(x, left.row, y, right.row) {
+            match order_rows(x, left.row, y, right.row) {
                 Ordering::Equal => {}
                 order => return if descending { order.reverse() } else { order },
             }

@@ -1,10 +1,11 @@
-//! Values of time of every kind, at their limits and near each other.
+//! Values of time of every kind, at their limits and near each other, and identifiers.
 
 use model::Value;
+use model::fixed::Uuid;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
 
 /// The values, all different.
-pub fn values_of_time() -> Vec<Value> {
+pub fn scalar_values() -> Vec<Value> {
     let moments = ["1969-12-31T23:59:59.999999999", "1970-01-01T00:00", "2015-07-21T21:40:32.142"];
     let zoned = [
         "2015-07-21T21:40:32.142Z",
@@ -26,23 +27,25 @@ pub fn values_of_time() -> Vec<Value> {
     values.extend(durations.map(|text| Duration::parse(text).expect("a duration").into()));
     let largest = |part| Duration { months: part, days: part, seconds: part, nanosecond: 999_999_999 };
     values.extend([largest(i64::MAX), largest(i64::MIN)].map(Value::Duration));
+    values.extend([0, 1, 1 << 64, u128::MAX].map(|bits| Value::Uuid(Uuid::from_u128(bits))));
     values
 }
 
-/// A value of time made of random bits, within years that people use.
-pub fn random_time(mut next: impl FnMut() -> u64) -> Value {
+/// A value of time, or an identifier, made of random bits, within years that people use.
+pub fn random_scalar(mut next: impl FnMut() -> u64) -> Value {
     let seconds = next() as i64 >> 30;
     let nanosecond = [0, 142_000_000, (next() % 1_000_000_000) as u32][(next() % 3) as usize];
     let zones = ["Z", "+01:00", "-09:30", "Europe/Stockholm", "Pacific/Honolulu"];
     let zone = Zone::parse(zones[(next() % 5) as usize]).expect("a zone");
     let moment = DateTime { seconds, nanosecond, zone };
     let local = moment.local();
-    match next() % 6 {
+    match next() % 7 {
         0 => local.date().into(),
         1 => local.time().into(),
         2 => Time { local: local.time(), offset: moment.offset() }.into(),
         3 => local.into(),
         4 => moment.into(),
+        5 => Uuid::from_u64_pair(next() % 3, next()).into(),
         _ => {
             let (months, days) = ((next() % 100) as i64 - 50, (next() % 100) as i64 - 50);
             Duration { months, days, seconds: seconds >> 10, nanosecond }.into()
