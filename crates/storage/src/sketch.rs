@@ -26,6 +26,10 @@ const CELLS_MAX: u64 = 1 << 20;
 const NODES_OF_LABEL: (u64, u64) = (1 << 9, 1 << 14);
 /// Labels and edge types that are looked at: the most frequent ones.
 const NAMES_MAX: usize = 256;
+/// Rows of node runs that are looked at, over all labels: each label reads the states of all of them, however few nodes have
+/// it. Fewer labels are sketched then, down to so many.
+const RUN_ROWS_MAX: u64 = 1 << 27;
+const LABELS_MIN: u64 = 32;
 /// Pairs of labels that are kept of one edge type, and labels of one node that are heeded.
 const PAIRS_MAX: usize = 512;
 const LABELS_OF_NODE: usize = 8;
@@ -49,7 +53,9 @@ fn draw(snapshot: &Snapshot) -> Result<Sketches> {
     for (edge_type, count) in types {
         sketches.edge_types.insert(edge_type, draw_edges(snapshot, edge_type, count, edges)?);
     }
-    let labels = most(&statistics.nodes_by_label);
+    let run_rows: u64 = snapshot.version.layers().runs().iter().map(|run| run.rows()).sum();
+    let mut labels = most(&statistics.nodes_by_label);
+    labels.truncate((RUN_ROWS_MAX / run_rows.max(1)).max(LABELS_MIN) as usize);
     let keys: Vec<PropertyKeyId> =
         (0..snapshot.schema().property_keys.len().min(NAMES_MAX) as u32).map(PropertyKeyId).collect();
     let cells = CELLS_MAX / (labels.len() * keys.len()).max(1) as u64;

@@ -78,17 +78,18 @@ impl Objects {
         Ok(objects)
     }
 
-    /// Those in these rows, which are in order.
+    /// Those in these rows.
     fn at(&self, rows: &[u32]) -> Objects {
         let mut objects = Objects::default();
-        let is_there = |row: &u32| rows.binary_search(row).is_ok();
-        for (&node, &row) in self.nodes.iter().zip(&self.node_rows).filter(|(_, row)| is_there(row)) {
-            objects.nodes.push(node);
-            objects.node_rows.push(row);
-        }
-        for (&edge, &row) in self.edges.iter().zip(&self.edge_rows).filter(|(_, row)| is_there(row)) {
-            objects.edges.push(edge);
-            objects.edge_rows.push(row);
+        for &row in rows {
+            if let Ok(place) = self.node_rows.binary_search(&row) {
+                objects.nodes.push(self.nodes[place]);
+                objects.node_rows.push(row);
+            }
+            if let Ok(place) = self.edge_rows.binary_search(&row) {
+                objects.edges.push(self.edges[place]);
+                objects.edge_rows.push(row);
+            }
         }
         objects
     }
