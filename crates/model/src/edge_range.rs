@@ -63,14 +63,12 @@ impl EdgeRange {
 
     /// Keeps those of `rows` whose value lies in the range.
     pub fn retain(&self, column: &Column, rows: &mut Vec<u32>) {
+        if let (ColumnData::Int(values), None, Some(wanted)) = (&column.data, &column.validity, self.integers()) {
+            return keep(rows, |row| wanted.contains(&values[row]));
+        }
         let is_done = each_vector!(&column.data, {
             ColumnData::Null(_) => {
                 rows.clear();
-                true
-            }
-            ColumnData::Int(values) if column.validity.is_none() && self.integers().is_some() => {
-                let wanted = self.integers();
-                keep(rows, |row| wanted.as_ref().is_some_and(|wanted| wanted.contains(&values[row])));
                 true
             }
             ColumnData::String(_) | ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_) => false,

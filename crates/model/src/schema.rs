@@ -161,29 +161,32 @@ impl PropertyKind {
 
     /// Its name in Cypher.
     pub fn name(self) -> &'static str {
-        match self {
-            PropertyKind::Boolean => "BOOLEAN",
-            PropertyKind::Integer => "INTEGER",
-            PropertyKind::Float => "FLOAT",
-            PropertyKind::String => "STRING",
-            PropertyKind::Date => "DATE",
-            PropertyKind::LocalDateTime => "LOCAL DATETIME",
-            PropertyKind::LocalTime => "LOCAL TIME",
-            PropertyKind::Time => "ZONED TIME",
-            PropertyKind::DateTime => "ZONED DATETIME",
-            PropertyKind::Duration => "DURATION",
-            PropertyKind::Uuid => "UUID",
-        }
+        self.fixed().and_then(FixedKind::name).unwrap_or("STRING")
     }
 
     /// The kind of a fixed size that it is; `None` for strings.
     pub fn fixed(self) -> Option<FixedKind> {
-        FixedKind::ALL.iter().copied().find(|kind| kind.name() == Some(self.name()))
+        Some(match self {
+            PropertyKind::Boolean => FixedKind::Bool,
+            PropertyKind::Integer => FixedKind::Int,
+            PropertyKind::Float => FixedKind::Float,
+            PropertyKind::String => return None,
+            PropertyKind::Date => FixedKind::Date,
+            PropertyKind::LocalDateTime => FixedKind::LocalDateTime,
+            PropertyKind::LocalTime => FixedKind::LocalTime,
+            PropertyKind::Time => FixedKind::Time,
+            PropertyKind::DateTime => FixedKind::DateTime,
+            PropertyKind::Duration => FixedKind::Duration,
+            PropertyKind::Uuid => FixedKind::Uuid,
+        })
     }
 
     /// True if a value is of this kind.
     pub fn holds(self, value: &Value) -> bool {
-        value.type_name() == self.name()
+        match self.fixed() {
+            Some(kind) => FixedKind::of_value(value) == Some(kind),
+            None => matches!(value, Value::String(_)),
+        }
     }
 }
 

@@ -4,4 +4,4 @@
 
 pub mod bits;
 
-pub use model::codec::{bytes, hash, temporal, value};
+pub use model::codec::{bytes, hash, stored, temporal, value};

@@ -26,8 +26,8 @@ const CELLS_MAX: u64 = 1 << 20;
 const NODES_OF_LABEL: (u64, u64) = (1 << 9, 1 << 14);
 /// Labels and edge types that are looked at: the most frequent ones.
 const NAMES_MAX: usize = 256;
-/// Rows of node runs that are looked at, over all labels: each label reads the states of all of them, however few nodes have
-/// it. Fewer labels are sketched then, down to so many.
+/// Rows of node runs that are read in all. Each label reads the states of every row, however few nodes carry it, so that many
+/// rows leave sketches for fewer labels, but for `LABELS_MIN` at least.
 const RUN_ROWS_MAX: u64 = 1 << 27;
 const LABELS_MIN: u64 = 32;
 /// Pairs of labels that are kept of one edge type, and labels of one node that are heeded.

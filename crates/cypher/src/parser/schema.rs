@@ -171,12 +171,12 @@ impl Parser<'_> {
     }
 
     fn property_kind(&mut self) -> Result<PropertyKind> {
-        let start = self.at;
-        let named = self.named_type();
-        if let Some(kind) = PropertyKind::ALL.into_iter().find(|kind| Some(kind.name()) == named) {
+        let here = self.type_here();
+        let kind_of = |(name, words)| Some((PropertyKind::ALL.into_iter().find(|kind| kind.name() == name)?, words));
+        if let Some((kind, words)) = here.and_then(kind_of) {
+            self.skip(words);
             return Ok(kind);
         }
-        self.at = start;
         let known = PropertyKind::ALL.map(PropertyKind::name).join(", ");
         Err(self.expected(&format!("{known} or LIST<… NOT NULL>")))
     }

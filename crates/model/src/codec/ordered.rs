@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 
-use super::stored::Stored;
+use super::stored::{Stored, kind_of_ordered_tag};
 use crate::id::NodeId;
 use crate::index_scan::KeyRange;
 use crate::temporal::{Duration, LocalDateTime};
@@ -118,20 +118,17 @@ pub fn hold_nan(mut values: &[u8]) -> bool {
         let length = match tag {
             NUMBER if values.starts_with(&nan) => return true,
             STRING | BYTES => values.windows(2).position(|pair| pair == [0, 1]).map_or(values.len(), |at| at + 2),
-            tag => match FixedKind::ALL.iter().find_map(|&kind| ordered_bytes(kind, tag)) {
-                Some(Some(bytes)) => 1 + bytes,
-                Some(None) => end_of_zone(values),
-                None => 1,
-            },
+            tag => kind_of_ordered_tag(tag).map_or(1, |kind| ordered_length(kind, values)),
         };
         values = values.get(length..).unwrap_or_default();
     }
     false
 }
 
-/// Bytes behind the tag, if it is that of a kind.
-fn ordered_bytes(kind: FixedKind, tag: u8) -> Option<Option<usize>> {
-    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => None, }, T => (T::ORDERED_TAG == tag).then_some(T::ORDERED_BYTES))
+/// Bytes of the first value, which is of that kind.
+fn ordered_length(kind: FixedKind, values: &[u8]) -> usize {
+    let bytes = with_stored!(kind, { FixedKind::Node | FixedKind::Edge => Some(0), }, T => T::ORDERED_BYTES);
+    bytes.map_or_else(|| end_of_zone(values), |bytes| 1 + bytes)
 }
 
 /// Bytes of a date-time with the name of its zone.

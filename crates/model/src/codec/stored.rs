@@ -4,7 +4,8 @@ use super::bytes::{Get, Put};
 use super::{hash, ordered, temporal};
 use crate::error::Result;
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
-use crate::value::fixed::{Scalar, Uuid};
+use crate::value::fixed::{FixedKind, Scalar, Uuid};
+use crate::with_stored;
 
 /// A kind of values of a fixed size that properties can have. Its numbers and bytes lie in files and never change.
 pub trait Stored: Scalar {
@@ -32,6 +33,47 @@ pub trait Stored: Scalar {
 
     /// Its hash in files.
     fn stable_hash(self) -> u64;
+}
+
+/// The kinds by one of their numbers; 0 is none.
+macro_rules! kinds_by {
+    ($number:ident, $size:literal) => {{
+        let mut kinds = [None; $size];
+        let mut at = 0;
+        while at < FixedKind::ALL.len() {
+            let kind = FixedKind::ALL[at];
+            let number = with_stored!(kind, { FixedKind::Node | FixedKind::Edge => 0, }, T => <T as Stored>::$number);
+            if number > 0 {
+                kinds[number as usize] = Some(kind);
+            }
+            at += 1;
+        }
+        kinds
+    }};
+}
+
+/// The kind whose blocks of columns have the number of their encoding from it.
+pub fn kind_of_encoding(number: u8) -> Option<FixedKind> {
+    const KINDS: [Option<FixedKind>; 32] = kinds_by!(ENCODING, 32);
+    KINDS.get(usize::from(number)).copied().flatten()
+}
+
+/// The kind with that number before a column of the log.
+pub fn kind_of_log_tag(number: u8) -> Option<FixedKind> {
+    const KINDS: [Option<FixedKind>; 32] = kinds_by!(LOG_TAG, 32);
+    KINDS.get(usize::from(number)).copied().flatten()
+}
+
+/// The kind with that number before a single value.
+pub(super) fn kind_of_value_tag(number: u8) -> Option<FixedKind> {
+    const KINDS: [Option<FixedKind>; 32] = kinds_by!(VALUE_TAG, 32);
+    KINDS.get(usize::from(number)).copied().flatten()
+}
+
+/// A kind whose values begin with that byte in ordered indexes.
+pub(super) fn kind_of_ordered_tag(number: u8) -> Option<FixedKind> {
+    const KINDS: [Option<FixedKind>; 128] = kinds_by!(ORDERED_TAG, 128);
+    KINDS.get(usize::from(number)).copied().flatten()
 }
 
 impl Stored for bool {

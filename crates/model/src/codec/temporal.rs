@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
-use crate::value::Value;
+use crate::value::fixed::Fixed;
 
 use super::bytes::{Get, Put};
 
@@ -59,7 +59,10 @@ fn seconds_of(get: &mut Get<'_>) -> Result<LocalDateTime> {
 }
 
 /// The value that was read; out of its bounds it is damage.
-pub fn sound<T: Copy + Into<Value>>(get: &Get<'_>, found: T) -> Result<T> {
+pub fn sound<T: Fixed>(get: &Get<'_>, found: T) -> Result<T> {
+    if found.is_valid() {
+        return Ok(found);
+    }
     match found.into().check_time() {
         Ok(()) => Ok(found),
         Err(error) => Err(get.damage(error.message())),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bytes::{Get, Put};
-use super::stored::Stored;
+use super::stored::{Stored, kind_of_value_tag};
 use crate::error::Result;
 use crate::value::Value;
 use crate::value::fixed::FixedKind;
@@ -63,19 +63,13 @@ fn decode_nested(bytes: &mut Get<'_>, depth: usize) -> Result<Value> {
             let items: Result<Vec<Value>> = (0..count).map(|_| decode_nested(bytes, depth + 1)).collect();
             Value::list(items?)
         }
-        tag => match FixedKind::ALL.iter().find(|&&kind| tag_of(kind) == Some(tag)) {
-            Some(&kind) => take(kind, bytes)?,
+        tag => match kind_of_value_tag(tag) {
+            Some(kind) => with_stored!(kind, {
+                FixedKind::Node | FixedKind::Edge => Value::Null,
+            }, T => T::take(bytes)?.into()),
             None => return Err(bytes.damage(format!("no value has the tag {tag}"))),
         },
     })
-}
-
-fn tag_of(kind: FixedKind) -> Option<u8> {
-    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => None, }, T => Some(T::VALUE_TAG))
-}
-
-fn take(kind: FixedKind, bytes: &mut Get<'_>) -> Result<Value> {
-    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => Ok(Value::Null), }, T => T::take(bytes).map(Value::from))
 }
 
 #[cfg(test)]

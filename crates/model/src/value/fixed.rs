@@ -6,7 +6,7 @@
 //! [`with_stored!`](crate::with_stored).
 //! Kinds whose values take room of their own (strings, bytes, lists, maps, paths) are not here.
 //!
-//! Adding a kind: its type, a variant of [`Value`], and a line in each list of this file; `CONTRIBUTING.md` has the rest.
+//! Adding a kind: its type, a variant of [`Value`], an entry of `kinds!` and of `stored_kinds!`, and its [`Scalar`]; `CONTRIBUTING.md` has the rest.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -38,7 +38,7 @@ pub trait Fixed: Copy + Default + PartialEq + fmt::Debug + Into<Value> + Send + 
     /// The order of `ORDER BY`, `DISTINCT` and grouping.
     fn order(&self, other: &Self) -> Ordering;
 
-    /// A word in which different values mostly differ, and those equal in the order never: for hashes within a statement.
+    /// A word for hashes within a statement. Values equal in the order have equal words.
     fn word(&self) -> u64;
 
     /// Hashes the value, equal ones of the order alike.
@@ -462,134 +462,109 @@ impl Scalar for Uuid {
     }
 }
 
-/// Matches a vector of a column: first the arms given, then every kind of a fixed size, whose rows the body sees.
-/// What is neither, of `Null`, `String` and `Value`, the arms have to name.
+/// Calls a macro of this file with the kinds that properties can have, and the arguments behind them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! stored_kinds {
+    ($then:ident, $($arguments:tt)*) => {
+        $crate::$then! {
+            [
+                Bool(bool) Int(i64) Float(f64) Date($crate::temporal::Date) LocalTime($crate::temporal::LocalTime)
+                Time($crate::temporal::Time) LocalDateTime($crate::temporal::LocalDateTime)
+                DateTime($crate::temporal::DateTime) Duration($crate::temporal::Duration) Uuid($crate::value::fixed::Uuid)
+            ]
+            $($arguments)*
+        }
+    };
+}
+
+/// Matches a vector of a column: first the given arms, then every kind of a fixed size that properties can have, whose rows the
+/// body sees. The arms name `Null`, `String`, `Value`, `Node` and `Edge`.
+#[macro_export]
+macro_rules! each_stored_vector {
+    ([$($kind:ident($type:ty))*] $data:expr, { $($arms:tt)* }, $rows:ident => $body:expr) => {
+        {
+            #[allow(unreachable_patterns, clippy::let_and_return, reason = "given arms come first; the attribute needs a statement")]
+            let found = match $data {
+                $($arms)*
+                $($crate::ColumnData::$kind($rows) => $body,)*
+            };
+            found
+        }
+    };
+    ($($arguments:tt)*) => { $crate::stored_kinds!(each_stored_vector, $($arguments)*) };
+}
+
+/// Matches a vector of a column as [`each_stored_vector!`] does; nodes and edges are kinds like the others.
 #[macro_export]
 macro_rules! each_vector {
     ($data:expr, { $($arms:tt)* }, $rows:ident => $body:expr) => {
-        {
-            #[allow(unreachable_patterns, clippy::let_and_return, reason = "arms that are given come first, and the match needs a statement")]
-            let found = match $data {
-                $($arms)*
-                $crate::ColumnData::Bool($rows) => $body,
-                $crate::ColumnData::Int($rows) => $body,
-                $crate::ColumnData::Float($rows) => $body,
-                $crate::ColumnData::Date($rows) => $body,
-                $crate::ColumnData::LocalDateTime($rows) => $body,
-                $crate::ColumnData::Node($rows) => $body,
-                $crate::ColumnData::Edge($rows) => $body,
-                $crate::ColumnData::LocalTime($rows) => $body,
-                $crate::ColumnData::Time($rows) => $body,
-                $crate::ColumnData::DateTime($rows) => $body,
-                $crate::ColumnData::Duration($rows) => $body,
-                $crate::ColumnData::Uuid($rows) => $body,
-            };
-            found
-        }
+        $crate::each_stored_vector!($data, {
+            $($arms)*
+            $crate::ColumnData::Node($rows) => $body,
+            $crate::ColumnData::Edge($rows) => $body,
+        }, $rows => $body)
     };
 }
 
-/// Matches a vector of a column as [`each_vector!`] does, but for nodes and edges, which no property holds: the arms name
-/// these too.
-#[macro_export]
-macro_rules! each_stored_vector {
-    ($data:expr, { $($arms:tt)* }, $rows:ident => $body:expr) => {
-        {
-            #[allow(unreachable_patterns, clippy::let_and_return, reason = "arms that are given come first, and the match needs a statement")]
-            let found = match $data {
-                $($arms)*
-                $crate::ColumnData::Bool($rows) => $body,
-                $crate::ColumnData::Int($rows) => $body,
-                $crate::ColumnData::Float($rows) => $body,
-                $crate::ColumnData::Date($rows) => $body,
-                $crate::ColumnData::LocalDateTime($rows) => $body,
-                $crate::ColumnData::LocalTime($rows) => $body,
-                $crate::ColumnData::Time($rows) => $body,
-                $crate::ColumnData::DateTime($rows) => $body,
-                $crate::ColumnData::Duration($rows) => $body,
-                $crate::ColumnData::Uuid($rows) => $body,
-            };
-            found
-        }
-    };
-}
-
-/// Matches two things that have variants of the same names, such as two vectors, or a vector and a value: first the arms
-/// given, then each kind of a fixed size in both; the last arm is for all other pairs.
+/// Matches two things that have variants of the same names, such as two vectors, or a vector and a value: first the given
+/// arms, then each kind of a fixed size in both; the last arm is for all other pairs.
 #[macro_export]
 macro_rules! each_vector_pair {
-    (($a:expr, $b:expr), $A:ident, $B:ident, { $($arms:tt)* }, ($x:ident, $y:ident) => $body:expr, _ => $other:expr) => {
+    (
+        [$($kind:ident($type:ty))*]
+        ($a:expr, $b:expr), $A:ident, $B:ident, { $($arms:tt)* }, ($x:ident, $y:ident) => $body:expr, _ => $other:expr
+    ) => {
         {
-            #[allow(unreachable_patterns, clippy::let_and_return, reason = "arms that are given come first, and the match needs a statement")]
+            #[allow(unreachable_patterns, clippy::let_and_return, reason = "given arms come first; the attribute needs a statement")]
             let found = match ($a, $b) {
                 $($arms)*
-                ($crate::$A::Bool($x), $crate::$B::Bool($y)) => $body,
-                ($crate::$A::Int($x), $crate::$B::Int($y)) => $body,
-                ($crate::$A::Float($x), $crate::$B::Float($y)) => $body,
-                ($crate::$A::Date($x), $crate::$B::Date($y)) => $body,
-                ($crate::$A::LocalDateTime($x), $crate::$B::LocalDateTime($y)) => $body,
+                $(($crate::$A::$kind($x), $crate::$B::$kind($y)) => $body,)*
                 ($crate::$A::Node($x), $crate::$B::Node($y)) => $body,
                 ($crate::$A::Edge($x), $crate::$B::Edge($y)) => $body,
-                ($crate::$A::LocalTime($x), $crate::$B::LocalTime($y)) => $body,
-                ($crate::$A::Time($x), $crate::$B::Time($y)) => $body,
-                ($crate::$A::DateTime($x), $crate::$B::DateTime($y)) => $body,
-                ($crate::$A::Duration($x), $crate::$B::Duration($y)) => $body,
-                ($crate::$A::Uuid($x), $crate::$B::Uuid($y)) => $body,
                 _ => $other,
             };
             found
         }
     };
+    ($($arguments:tt)*) => { $crate::stored_kinds!(each_vector_pair, $($arguments)*) };
 }
 
-/// Matches a value: first the arms given, then every kind of a fixed size that properties can have, whose value the body
+/// Matches a value: first the given arms, then every kind of a fixed size that properties can have, whose value the body
 /// sees; the last arm is for all other values.
 #[macro_export]
 macro_rules! each_fixed {
-    ($value:expr, { $($arms:tt)* }, $x:ident => $body:expr, _ => $other:expr) => {
+    ([$($kind:ident($type:ty))*] $value:expr, { $($arms:tt)* }, $x:ident => $body:expr, _ => $other:expr) => {
         {
-            #[allow(unreachable_patterns, clippy::let_and_return, reason = "arms that are given come first, and the match needs a statement")]
+            #[allow(unreachable_patterns, clippy::let_and_return, reason = "given arms come first; the attribute needs a statement")]
             let found = match $value {
                 $($arms)*
-                $crate::Value::Date($x) => $body,
-                $crate::Value::LocalDateTime($x) => $body,
-                $crate::Value::LocalTime($x) => $body,
-                $crate::Value::Time($x) => $body,
-                $crate::Value::DateTime($x) => $body,
-                $crate::Value::Duration($x) => $body,
-                $crate::Value::Uuid($x) => $body,
-                $crate::Value::Bool($x) => $body,
-                $crate::Value::Int($x) => $body,
-                $crate::Value::Float($x) => $body,
+                $($crate::Value::$kind($x) => $body,)*
                 _ => $other,
             };
             found
         }
     };
+    ($($arguments:tt)*) => { $crate::stored_kinds!(each_fixed, $($arguments)*) };
 }
 
-/// Runs the body with the type of a kind: first the arms given, then every kind that properties can have.
+/// Runs the body with the type of a kind: first the given arms, then every kind that properties can have.
 #[macro_export]
 macro_rules! with_stored {
-    ($kind:expr, { $($arms:tt)* }, $type:ident => $body:expr) => {
+    ([$($known:ident($of:ty))*] $kind:expr, { $($arms:tt)* }, $type:ident => $body:expr) => {
         {
-            #[allow(unreachable_patterns, clippy::let_and_return, reason = "arms that are given come first, and the match needs a statement")]
+            #[allow(unreachable_patterns, clippy::let_and_return, reason = "given arms come first; the attribute needs a statement")]
             let found = match $kind {
                 $($arms)*
-                $crate::FixedKind::Bool => { type $type = bool; $body }
-                $crate::FixedKind::Int => { type $type = i64; $body }
-                $crate::FixedKind::Float => { type $type = f64; $body }
-                $crate::FixedKind::Date => { type $type = $crate::temporal::Date; $body }
-                $crate::FixedKind::LocalDateTime => { type $type = $crate::temporal::LocalDateTime; $body }
-                $crate::FixedKind::LocalTime => { type $type = $crate::temporal::LocalTime; $body }
-                $crate::FixedKind::Time => { type $type = $crate::temporal::Time; $body }
-                $crate::FixedKind::DateTime => { type $type = $crate::temporal::DateTime; $body }
-                $crate::FixedKind::Duration => { type $type = $crate::temporal::Duration; $body }
-                $crate::FixedKind::Uuid => { type $type = $crate::value::fixed::Uuid; $body }
+                $($crate::FixedKind::$known => {
+                    type $type = $of;
+                    $body
+                })*
             };
             found
         }
     };
+    ($($arguments:tt)*) => { $crate::stored_kinds!(with_stored, $($arguments)*) };
 }
 
 impl FixedKind {

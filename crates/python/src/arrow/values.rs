@@ -128,12 +128,11 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 fn text(value: &Value) -> Option<String> {
-    match (value, Kind::of_value(value)) {
-        (Value::String(x), _) => Some(x.to_string()),
-        // Kinds of which Arrow has no type; durations are texts where they have months.
-        (_, Kind::String | Kind::Duration(_) | Kind::Interval) => Some(value.to_string()),
-        _ => None,
+    if let Value::String(x) = value {
+        return Some(x.to_string());
     }
+    // Kinds of which Arrow has no type; durations are texts where they have months.
+    matches!(Kind::of_value(value), Kind::String | Kind::Duration(_) | Kind::Interval).then(|| value.to_string())
 }
 
 fn json(value: &Value) -> Option<String> {

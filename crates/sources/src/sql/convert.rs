@@ -45,7 +45,7 @@ fn not_converted(value: &Value, kind: PropertyKind, name: &str, key: Option<Valu
 
 fn is_of_kind(column: &Column, kind: PropertyKind) -> bool {
     fn is_of<T: Scalar>(_: &[T], kind: PropertyKind) -> bool {
-        T::NAME == kind.name()
+        kind.fixed() == Some(T::KIND)
     }
     each_stored_vector!(&column.data, {
         ColumnData::Null(_) => true,

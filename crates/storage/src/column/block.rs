@@ -7,6 +7,7 @@ use model::{FixedKind, Result, Scalar, Stored, with_stored};
 use super::parts::PADDING_BYTES;
 use crate::codec::bits::{bytes_of, is_width, packed_bytes};
 use crate::codec::bytes::{Get, Put};
+use crate::codec::stored::kind_of_encoding;
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Rows between two entries of the rank table of a block with nulls.
@@ -78,8 +79,9 @@ impl Encoding {
         if let Some((_, encoding)) = Encoding::PLAIN.iter().find(|(plain, _)| *plain == number) {
             return Some(*encoding);
         }
-        let kind = FixedKind::ALL.iter().copied().find(|&kind| number_of(kind) == number)?;
-        Some(with_stored!(kind, { FixedKind::Node | FixedKind::Edge => return None, }, T => Encoding::of::<T>()))
+        Some(
+            with_stored!(kind_of_encoding(number)?, { FixedKind::Node | FixedKind::Edge => return None, }, T => Encoding::of::<T>()),
+        )
     }
 
     /// The kind of the values; `None` if there are none.

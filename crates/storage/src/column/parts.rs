@@ -44,18 +44,15 @@ pub(super) fn put_parts<T: Scalar>(header: &mut BlockHeader, values: &[T], out: 
         }
         parts
     };
+    let rows: Vec<[i64; PARTS_MAX]> = values.iter().map(parts_of).collect();
     let mut table = [Part::default(); PARTS_MAX];
-    let mut largest = 0;
     for (at, part) in table.iter_mut().take(T::PARTS).enumerate() {
-        let of = || values.iter().map(|value| parts_of(value)[at]);
+        let of = || rows.iter().map(|parts| parts[at]);
         let (min, max) = (of().min().unwrap_or_default(), of().max().unwrap_or_default());
         part.min = min as u64;
         part.step = common_step(of().map(|x| x.wrapping_sub(min) as u64));
         part.width = (64 - (max.wrapping_sub(min) as u64 / part.step).leading_zeros()) as u8;
         [part.min, part.step, u64::from(part.width)].into_iter().for_each(|x| out.put_u64(x));
-        if at == 0 {
-            largest = max;
-        }
     }
     if T::HAS_ZONE {
         out.put_u32(zones.len() as u32);
@@ -66,10 +63,10 @@ pub(super) fn put_parts<T: Scalar>(header: &mut BlockHeader, values: &[T], out: 
     header.dictionary = (out.len() - start) as u32;
     header.width = table.iter().map(|part| part.width).sum();
     header.min = table[0].min;
-    header.max = largest as u64;
+    header.max = rows.iter().map(|parts| parts[0]).max().unwrap_or_default() as u64;
     let mut writer = BitWriter { out, bits: 0, held: 0 };
-    for value in values {
-        for (part, x) in table.iter().take(T::PARTS).zip(parts_of(value)) {
+    for parts in rows {
+        for (part, x) in table.iter().take(T::PARTS).zip(parts) {
             writer.put((x as u64).wrapping_sub(part.min) / part.step, u32::from(part.width));
         }
     }

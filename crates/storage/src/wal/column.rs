@@ -5,6 +5,7 @@ use model::{
 };
 
 use crate::codec::bytes::{Get, Put};
+use crate::codec::stored::kind_of_log_tag;
 use crate::codec::value;
 
 // Kinds of a fixed size have theirs in `model::codec::stored`.
@@ -58,7 +59,7 @@ pub(super) fn put_column(column: &Column, out: &mut Vec<u8>) {
 /// A column as [`put_column`] wrote it.
 pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
     let tag = get.u8()?;
-    let kind = FixedKind::ALL.iter().copied().find(|&kind| tag_of(kind) == Some(tag));
+    let kind = kind_of_log_tag(tag);
     let rows = get.count(match (tag, kind) {
         (NULL, _) => 0,
         (STRING, _) => 4,
@@ -90,11 +91,6 @@ pub(super) fn column(get: &mut Get<'_>) -> Result<Column> {
         None => return Err(get.damage(format!("no kind of column has the number {tag}"))),
     };
     Ok(Column { data, validity })
-}
-
-/// The number of a kind before a column.
-fn tag_of(kind: FixedKind) -> Option<u8> {
-    with_stored!(kind, { FixedKind::Node | FixedKind::Edge => None, }, T => Some(T::LOG_TAG))
 }
 
 #[cfg(test)]

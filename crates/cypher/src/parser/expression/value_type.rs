@@ -42,10 +42,11 @@ impl Parser<'_> {
             self.expect(TokenKind::Greater)?;
             format!("LIST<{inner}>")
         } else {
-            match self.named_type() {
-                Some(name) => name.to_owned(),
-                None => return Err(self.expected("a type such as INTEGER or LIST<STRING>")),
-            }
+            let Some((name, words)) = self.type_here() else {
+                return Err(self.expected("a type such as INTEGER or LIST<STRING>"));
+            };
+            self.skip(words);
+            name.to_owned()
         };
         if self.is_word(0, "NOT") && self.is_word(1, "NULL") {
             self.advance();
@@ -54,22 +55,23 @@ impl Parser<'_> {
         }
         Ok(text)
     }
-    /// The canonical words of a type without elements, if one stands here.
-    pub(in crate::parser) fn named_type(&mut self) -> Option<&'static str> {
-        let spelled =
-            TYPES.iter().find(|(words, _)| words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word)));
-        let called =
-            |kind: &PropertyKind| kind.name().split(' ').enumerate().all(|(ahead, word)| self.is_word(ahead, word));
-        let (words, name) = match spelled {
-            Some((words, name)) => (words.len(), *name),
-            None => {
-                let name = PropertyKind::ALL.into_iter().find(called)?.name();
-                (name.split(' ').count(), name)
-            }
-        };
+
+    /// The canonical words of a type without elements, if one stands here, and the number of words that it is spelled in.
+    pub(in crate::parser) fn type_here(&self) -> Option<(&'static str, usize)> {
+        let is_here = |words: &[&str]| words.iter().enumerate().all(|(ahead, word)| self.is_word(ahead, word));
+        if let Some((words, name)) = TYPES.iter().find(|(words, _)| is_here(words)) {
+            return Some((*name, words.len()));
+        }
+        PropertyKind::ALL.into_iter().map(PropertyKind::name).find_map(|name| {
+            let words: Vec<&str> = name.split(' ').collect();
+            is_here(&words).then_some((name, words.len()))
+        })
+    }
+
+    /// Goes on behind so many words.
+    pub(in crate::parser) fn skip(&mut self, words: usize) {
         for _ in 0..words {
             self.advance();
         }
-        Some(name)
     }
 }
