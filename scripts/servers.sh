@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the servers that tests and benchmarks start themselves: PostgreSQL with pgRouting, Redis, MariaDB, openssl.
+# Installs what tests and benchmarks start themselves: PostgreSQL with pgRouting, Redis, MariaDB, openssl, chromium.
 # Does nothing where they are there. Says what it installs and why, and SKIPPED where it cannot; never fails.
 set -uo pipefail
 
@@ -13,6 +13,7 @@ wanted=(
     "/usr/sbin/mariadbd|mariadb-server|tests of the MySQL source"
     "/usr/bin/mariadb|mariadb-client|tests of the MySQL source"
     "/usr/bin/openssl|openssl|tests of connections with TLS"
+    "/usr/bin/chromium|chromium|the test of the report in a browser"
     "/usr/bin/pgrep|procps|tests that halt and kill servers"
 )
 

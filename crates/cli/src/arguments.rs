@@ -181,6 +181,9 @@ pub(crate) enum Command {
     Generate(Box<GenerateArguments>),
     /// Measure a store in layers, predict each layer from the one below, and say what stands out
     Introspect(IntrospectArguments),
+    /// Measurements that were written as JSON: a report of several, a comparison of two
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Import US airports and flights, query them, rank them, find and draw a route
     Demo(DemoArguments),
 }
@@ -573,10 +576,61 @@ pub(crate) struct IntrospectArguments {
     /// Write everything to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write a report with charts to this file: a page that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Memory that the store may use, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_limit: Option<String>,
     /// Seed of the nodes to start from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// `knot bench`.
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Write a report with charts of one or several measurements, side by side
+    Report(BenchReportArguments),
+    /// Compare a measurement with its base; exit with 1 if an operation became slower
+    Compare(BenchCompareArguments),
+}
+
+/// `knot bench report`.
+///
+/// docs/introspect.md tells how to read it.
+#[derive(Args)]
+pub(crate) struct BenchReportArguments {
+    /// Measurements that knot introspect --json wrote; others are compared with the first
+    #[arg(required = true, value_name = "JSON")]
+    pub(crate) measurements: Vec<PathBuf>,
+    /// File of the report: a page that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: PathBuf,
+}
+
+/// `knot bench compare`.
+///
+/// An operation is slower if its median is, the interval of 95 % of the ratio leaves out 1, and the ratio is beyond the noise
+/// between runs of the same. docs/introspect.md tells how to read the table.
+#[derive(Args)]
+pub(crate) struct BenchCompareArguments {
+    /// The base, as knot introspect --json wrote it
+    #[arg(value_name = "BASE.json")]
+    pub(crate) base: PathBuf,
+    /// The measurement to compare with it
+    #[arg(value_name = "NEW.json")]
+    pub(crate) new: PathBuf,
+    /// A second measurement of the base: the noise between the two is what a change must exceed
+    #[arg(long, value_name = "JSON")]
+    pub(crate) again: Option<PathBuf>,
+    /// Slowdown up to which the exit code is 0
+    #[arg(long, value_name = "PERCENT", default_value = "10%")]
+    pub(crate) fail_over: String,
+    /// Show all operations, not only those that changed
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Seed of the intervals
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::{format, shell, signals, values};
 
 pub(crate) mod backup;
+mod bench;
 mod check;
 mod compact;
 mod demo;
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Source(command)) => source::run(&command),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Introspect(arguments)) => introspect::run(&arguments),
+        Some(Command::Bench(command)) => bench::run(&command),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         None => {
             let shell = arguments.shell;

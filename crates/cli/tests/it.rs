@@ -4,6 +4,7 @@
 //! - `command`: running the command in a folder that goes away.
 //! - `conventions`: what goes where, with which exit code.
 //! - `verbs`: each verb does what it says.
+//! - `measurements`: measurements of a store, their comparison, and the report in a browser.
 //! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
 //! - `together`: several processes write one store.
 //! - `distant`: the shell on a server.
@@ -22,6 +23,8 @@ mod conventions;
 mod distant;
 #[path = "it/kills.rs"]
 mod kills;
+#[path = "it/measurements.rs"]
+mod measurements;
 #[path = "it/mishaps.rs"]
 mod mishaps;
 #[cfg(feature = "sqlite")]

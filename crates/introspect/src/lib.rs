@@ -10,8 +10,10 @@
 //! - [`measure`]: every operation with cold, warm and hot caches.
 //! - [`cost_model`]: predictions of each layer from the one below, and fitted costs.
 //! - [`findings`]: rules that say in sentences what the figures show.
-//! - [`report`]: all of it as text and as JSON.
+//! - [`report`]: all of it as text, as JSON and as a page of HTML.
+//! - [`compare`]: two measurements, and what of their difference is more than noise.
 
+pub mod compare;
 pub mod cost_model;
 pub mod findings;
 pub mod generate;

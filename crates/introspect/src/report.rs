@@ -1,9 +1,13 @@
-//! A measurement as text and as JSON.
+//! A measurement as text, as JSON and as a page of HTML.
 //!
 //! - `text`: tables and sentences for people.
 //! - `json`: the form `knotwork-bench/1`.
+//! - `stored`: measurements read back from that form.
+//! - `html`: one or several of them as a page with charts.
 
+mod html;
 mod json;
+mod stored;
 mod text;
 
 use crate::cost_model::{self, Fit, Judged, Judgement, Prediction};
@@ -12,7 +16,10 @@ use crate::machine::MachineLimits;
 use crate::measure::{Measurements, Regime, disagreements};
 use crate::operations::Operation;
 
+pub use html::to_html;
 pub use json::{SCHEMA, to_json};
+pub use stored::{Limits, Stored, StoredJudgement, StoredPrediction, StoredRun, tell_apart};
+pub(crate) use text::table;
 pub use text::to_text;
 
 /// A measurement with all that follows from it.

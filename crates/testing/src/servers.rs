@@ -46,7 +46,7 @@ fn program(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// The path of a program; says aloud that tests are skipped if there is none.
-fn program_or_skip(server: &str, name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+pub fn program_or_skip(server: &str, name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     let found = program(name, folders);
     if found.is_none() {
         skip(&format!("{server}: {name} is not installed; scripts/servers.sh installs it"));

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Config, Error, Interrupt};
+use database::{Config, Error, ErrorCode, Interrupt};
 use introspect::SystemClock;
 use introspect::machine::{self, Effort};
 use introspect::measure::{MeasureOptions, Measurements, measure};
-use introspect::report::{Report, to_json, to_text};
+use introspect::report::{Report, Stored, to_json, to_text};
 use introspect::subject::knotwork::KnotworkStore;
 
-use super::import;
+use super::{bench, import};
 use crate::arguments::IntrospectArguments;
 use crate::failure::Outcome;
 use crate::{progress, signals};
@@ -26,6 +26,7 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
         Some(size) => Some(import::bytes(size)?),
         None => super::memory_limit(None)?,
     };
+    [&arguments.json, &arguments.html].into_iter().flatten().try_for_each(|file| check_folder(file))?;
     let interrupt = Interrupt::new();
     let _cancelling = signals::cancel_with(interrupt.clone());
     let report = progress::watch_query(&interrupt, || {
@@ -33,11 +34,26 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
             Measuring { arguments, memory_bytes_max, clock: Arc::new(SystemClock::default()), interrupt: &interrupt };
         measuring.report()
     })?;
+    let json = to_json(&report);
     if let Some(file) = &arguments.json {
-        std::fs::write(file, format!("{:#}\n", to_json(&report))).map_err(|cause| Error::of_file(file, &cause))?;
+        std::fs::write(file, format!("{json:#}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+    }
+    if let Some(file) = &arguments.html {
+        bench::write_html(file, &[Stored::read(&json)?])?;
     }
     std::io::stdout().lock().write_all(to_text(&report).as_bytes())?;
     Ok(())
+}
+
+/// Says that a file cannot be written before anything takes time.
+fn check_folder(file: &Path) -> Result<(), Error> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_folder = std::fs::metadata(folder).map_err(|cause| Error::of_file(folder, &cause))?.is_dir();
+    if is_folder && !file.is_dir() {
+        return Ok(());
+    }
+    let message = format!("{} is no file that can be written", file.display());
+    Err(Error::new(ErrorCode::Argument, message).with_remedy("name a file in a folder that is there"))
 }
 
 struct Measuring<'a> {

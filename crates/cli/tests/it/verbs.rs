@@ -388,28 +388,3 @@ fn generated_stores_and_properties() {
     }
     assert!(!folder.join("x").exists());
 }
-
-#[test]
-fn a_store_is_measured_in_layers() {
-    let folder = Folder::new();
-    folder.run(&["generate", "barabasi", "-n", "1k", "-o", "s.knot"]).ok();
-    let text = folder.run(&["introspect", "s.knot", "--quick", "--json", "out.json"]).ok();
-    for expected in [
-        "1000 nodes, 4995 edges", "LIMITS OF THE MACHINE", "MICRO OPERATIONS", "GRAPH OPERATIONS", "ALGORITHMS",
-        "FROM THE LAYER BELOW", "FITTED COSTS", "FINDINGS", "key Node.id",
-    ] {
-        assert!(text.contains(expected), "{expected} in {text}");
-    }
-    assert!(!text.contains("ANSWERS DIFFER"), "{text}");
-    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-    assert_eq!((&json["schema"], &json["dataset"]["nodes"]), (&"knotwork-bench/1".into(), &1000.into()));
-    let runs = json["runs"].as_array().expect("there are runs");
-    let failed: Vec<_> = runs.iter().filter(|run| !run["error"].is_null()).collect();
-    assert!(runs.len() > 200 && failed.is_empty(), "{} runs, {failed:?}", runs.len());
-    assert_eq!(json["disagreements"], serde_json::json!([]));
-    let names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").collect();
-    assert_eq!(names.len(), 2, "the store and the file, nothing else: {names:?}");
-    let message = folder.run(&["introspect", "none.knot", "--quick"]);
-    assert!(message.code == Some(1) && message.stdout.is_empty(), "{message:?}");
-}

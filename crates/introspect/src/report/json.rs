@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 
 use super::Report;
 use crate::cost_model::{FEATURES, Judgement};
-use crate::measure::Run;
+use crate::measure::{Run, Times};
 
 /// Name of the form.
 pub const SCHEMA: &str = "knotwork-bench/1";
+
+/// Times of a run that are kept one by one.
+const SAMPLES_MAX: usize = 250;
 
 /// The whole report.
 pub fn to_json(report: &Report) -> Value {
@@ -88,6 +91,9 @@ fn run(run: &Run) -> Value {
         "p50Ns": times.percentile(50), "p90Ns": times.percentile(90), "p99Ns": times.percentile(99),
         "meanNs": rounded(times.mean()),
         "histogram": times.histogram().iter().map(|(ns, count)| json!([ns, count])).collect::<Vec<_>>(),
+        "samplesNs": samples(run),
+        "byRows": by_rows(run).iter().map(|(rows, times)| json!([rows, times.count(), times.percentile(50)]))
+            .collect::<Vec<_>>(),
         "counts": {
             "rows": sum(&|call| call.rows),
             "neighborhoods": sum(&|call| call.counts.neighborhoods),
@@ -102,10 +108,64 @@ fn run(run: &Run) -> Value {
     })
 }
 
+/// Times of some calls, evenly over all, in the order in which they were made: drift of the machine stays visible.
+fn samples(run: &Run) -> Vec<u64> {
+    run.calls.iter().step_by(run.calls.len().div_ceil(SAMPLES_MAX).max(1)).map(|call| call.ns).collect()
+}
+
+/// Times by rows of the call in powers of two, of operations whose calls give different numbers of rows.
+fn by_rows(run: &Run) -> Vec<(u64, Times)> {
+    let mut buckets = std::collections::BTreeMap::<u64, Vec<f64>>::new();
+    for call in run.calls.iter().filter(|call| call.rows > 0) {
+        buckets.entry(1 << call.rows.ilog2()).or_default().push(call.ns as f64);
+    }
+    if buckets.len() < 2 {
+        return Vec::new();
+    }
+    buckets.into_iter().map(|(rows, times)| (rows, Times::of(times))).collect()
+}
+
 fn judgement(held: &Judgement) -> Value {
     json!({
         "operation": held.operation.to_string(), "regime": held.regime.name(),
         "medianError": rounded(held.median_error), "p90Error": rounded(held.p90_error), "calls": held.calls,
         "outOfModel": held.is_out_of_model(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::report::html::tests::measured;
+
+    /// Judges a value by docs/introspect.schema.json.
+    fn judge(value: &Value) -> Result<(), String> {
+        let schema = include_str!("../../../../docs/introspect.schema.json");
+        let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
+        let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+        compiler.add_resource("schema.json", schema).expect("the schema has a name");
+        let at = compiler.compile("schema.json", &mut schemas).expect("it is a schema");
+        schemas.validate(value, at).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn the_published_schema_describes_what_is_written() {
+        assert_eq!(judge(&measured()), Ok(()));
+    }
+
+    #[test]
+    fn the_published_schema_refuses_what_is_not_written() {
+        let changes: [fn(&mut Value); 4] = [
+            |value| value["schema"] = json!("other"),
+            |value| value["runs"][0]["regime"] = json!("tepid"),
+            |value| value["runs"][0]["samplesNs"] = json!(["fast"]),
+            |value| drop(value.as_object_mut().expect("an object").remove("findings")),
+        ];
+        for (at, change) in changes.into_iter().enumerate() {
+            let mut value = measured();
+            change(&mut value);
+            assert!(judge(&value).is_err(), "change {at}");
+        }
+    }
 }

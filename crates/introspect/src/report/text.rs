@@ -11,7 +11,7 @@ use crate::operations::{Layer, Operation, Way};
 use crate::subject::Choice;
 
 /// Rows as a table: the first column to the left, others to the right.
-fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
+pub(crate) fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
     let cell = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |text| text.chars().count());
     let widths: Vec<usize> =
@@ -30,7 +30,7 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     out.push('\n');
 }
 
-fn bytes_text(bytes: f64) -> String {
+pub(super) fn bytes_text(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 1024.0 => format!("{bytes:.0} B"),
         bytes if bytes < 1024.0 * 1024.0 => format!("{:.0} KiB", bytes / 1024.0),

@@ -1,0 +1,58 @@
+//! `knot bench`: measurements that were written as JSON.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use database::{Error, Interrupt};
+use introspect::compare::{CompareOptions, compare, to_text};
+use introspect::report::{Stored, to_html};
+
+use crate::arguments::{BenchCommand, BenchCompareArguments, BenchReportArguments};
+use crate::failure::{Failure, Outcome};
+use crate::signals;
+
+pub(super) fn run(command: &BenchCommand) -> Outcome<()> {
+    match command {
+        BenchCommand::Report(arguments) => report(arguments),
+        BenchCommand::Compare(arguments) => compare_two(arguments),
+    }
+}
+
+fn report(arguments: &BenchReportArguments) -> Outcome<()> {
+    let measured = read(&arguments.measurements)?;
+    write_html(&arguments.html, &measured)?;
+    eprintln!("wrote {}", arguments.html.display());
+    Ok(())
+}
+
+fn compare_two(arguments: &BenchCompareArguments) -> Outcome<()> {
+    let options = CompareOptions { ratio_max: 1.0 + share(&arguments.fail_over)?, seed: arguments.seed };
+    let (base, new) = (Stored::open(&arguments.base)?, Stored::open(&arguments.new)?);
+    let again = arguments.again.as_deref().map(Stored::open).transpose()?;
+    let interrupt = Interrupt::new();
+    let _cancelling = signals::cancel_with(interrupt.clone());
+    // Both may be of one store: the files tell them apart.
+    let name = |stored: Stored, file: &Path| Stored { name: file.display().to_string(), ..stored };
+    let (base, new) = (name(base, &arguments.base), name(new, &arguments.new));
+    let comparison = compare(&base, &new, again.as_ref(), &options, &interrupt)?;
+    std::io::stdout().lock().write_all(to_text(&comparison, arguments.all).as_bytes())?;
+    if comparison.fails() { Err(Failure::Reported) } else { Ok(()) }
+}
+
+/// A share from a text in percent.
+fn share(text: &str) -> Outcome<f64> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let share = number.filter(|percent| percent.is_finite() && *percent >= 0.0).map(|percent| percent / 100.0);
+    share.ok_or_else(|| {
+        Failure::UsageOf("bench compare", format!("--fail-over: expected a number of percent, as 10%, found '{text}'"))
+    })
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<Stored>, Error> {
+    files.iter().map(|file| Stored::open(file)).collect()
+}
+
+/// Writes a report.
+pub(super) fn write_html(file: &Path, measured: &[Stored]) -> Result<(), Error> {
+    std::fs::write(file, to_html(measured)?).map_err(|cause| Error::of_file(file, &cause))
+}

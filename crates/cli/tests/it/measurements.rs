@@ -1,0 +1,114 @@
+//! Measurements of a store: tables, JSON, comparisons, and the report in a browser.
+
+use std::process::Command;
+
+use testing::servers::program_or_skip;
+
+use crate::command::Folder;
+
+#[test]
+fn a_store_is_measured_in_layers() {
+    let folder = Folder::new();
+    folder.run(&["generate", "barabasi", "-n", "1k", "-o", "s.knot"]).ok();
+    let text = folder.run(&["introspect", "s.knot", "--quick", "--json", "out.json", "--html", "out.html"]).ok();
+    for expected in [
+        "1000 nodes, 4995 edges", "LIMITS OF THE MACHINE", "MICRO OPERATIONS", "GRAPH OPERATIONS", "ALGORITHMS",
+        "FROM THE LAYER BELOW", "FITTED COSTS", "FINDINGS", "key Node.id",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    assert!(!text.contains("ANSWERS DIFFER"), "{text}");
+    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!((&json["schema"], &json["dataset"]["nodes"]), (&"knotwork-bench/1".into(), &1000.into()));
+    let runs = json["runs"].as_array().expect("there are runs");
+    let failed: Vec<_> = runs.iter().filter(|run| !run["error"].is_null()).collect();
+    assert!(runs.len() > 200 && failed.is_empty(), "{} runs, {failed:?}", runs.len());
+    assert_eq!(json["disagreements"], serde_json::json!([]));
+    let names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").collect();
+    assert_eq!(names.len(), 3, "the store and the files, nothing else: {names:?}");
+    reported(&folder);
+    compared(&folder);
+    mistaken(&folder);
+    let message = folder.run(&["introspect", "none.knot", "--quick"]);
+    assert!(message.code == Some(1) && message.stdout.is_empty(), "{message:?}");
+}
+
+/// The report of two measurements, and the page in a browser, if there is one.
+fn reported(folder: &Folder) {
+    folder.run(&["bench", "report", "out.json", "out.json", "--html", "both.html"]).ok();
+    for (page, subject) in [("out.html", "s.knot"), ("both.html", "s.knot (2)")] {
+        let text = std::fs::read_to_string(folder.join(page)).expect("the page is written");
+        assert!(text.contains(subject) && text.len() < 1 << 20, "{page}: {} bytes", text.len());
+        let Some(browser) = program_or_skip("the report in a browser", "chromium", &[]) else { continue };
+        let shown = Command::new(browser)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--timeout=20000"])
+            .args(["--dump-dom", "--user-data-dir=profile", &format!("file://{}", folder.join(page).display())])
+            .current_dir(folder.path())
+            .output()
+            .expect("the browser starts");
+        // A page that fetches anything breaks its own policy, which is a message of the console too.
+        let messages = String::from_utf8_lossy(&shown.stderr);
+        let told: Vec<&str> = messages.lines().filter(|line| line.contains("CONSOLE")).collect();
+        assert!(told.is_empty(), "{page}: {told:?}");
+        let page_shown = String::from_utf8_lossy(&shown.stdout);
+        let body = page_shown.split("<script").next().expect("a text has a start");
+        let figures: Vec<&str> = body.split("data-chart=").skip(1).collect();
+        let drawn = |figure: &&&str| {
+            let figure = figure.split("</figure>").next().expect("a text has a start");
+            figure.matches("<path").count() > 3 && figure.contains("<svg") && figure.contains("<table")
+        };
+        let count = figures.iter().filter(drawn).count();
+        assert!(count == figures.len() && count >= 8, "{page}: {count} of {} charts are drawn", figures.len());
+    }
+}
+
+/// The comparison with itself, and with a slower one.
+fn compared(folder: &Folder) {
+    let text = folder.run(&["bench", "compare", "out.json", "out.json", "--again", "out.json"]).ok();
+    assert!(text.contains(" 0 slower beyond noise, 0 of them by more than 10 %; 0 faster"), "{text}");
+    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is there");
+    let mut slow: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    for run in slow["runs"].as_array_mut().expect("there are runs") {
+        if run["operation"] == "node by key" && run["regime"] == "hot" && run["way"] == "api" {
+            for ns in run["samplesNs"].as_array_mut().expect("there are times") {
+                *ns = (ns.as_u64().expect("it is a time") * 100).into();
+            }
+        }
+    }
+    std::fs::write(folder.join("slow.json"), slow.to_string()).expect("the folder can be written");
+    let compared = folder.run(&["bench", "compare", "out.json", "slow.json", "--again", "out.json"]);
+    assert_eq!(compared.code, Some(1), "{compared:?}");
+    assert!(
+        compared.stdout.contains("begin with the lowest layer that is slower: micro, node by key, api, hot"),
+        "{compared:?}"
+    );
+    let allowed =
+        folder.run(&["bench", "compare", "out.json", "slow.json", "--again", "out.json", "--fail-over", "20000%"]);
+    assert!(allowed.ok().contains(" 1 slower beyond noise, 0 of them"));
+}
+
+/// Mistakes are told, and leave nothing.
+fn mistaken(folder: &Folder) {
+    std::fs::write(folder.join("bad.json"), "{\"schema\": ").expect("the folder can be written");
+    std::fs::write(folder.join("other.json"), "{\"schema\": \"other/1\"}").expect("the folder can be written");
+    for (words, code, expected) in [
+        (&["bench", "report", "none.json", "--html", "x.html"][..], 1, "none.json"),
+        (&["bench", "report", "bad.json", "--html", "x.html"], 1, "bad.json is no JSON"),
+        (&["bench", "report", "other.json", "--html", "x.html"], 1, "found 'other/1'"),
+        (&["bench", "report", "--html", "x.html"], 2, "JSON"),
+        (&["bench", "report", "out.json", "--html", "none/x.html"], 1, "none/x.html"),
+        (&["bench", "compare", "out.json"], 2, "NEW.json"),
+        (
+            &["bench", "compare", "out.json", "out.json", "--fail-over", "much"],
+            2,
+            "expected a number of percent, as 10%, found 'much'",
+        ),
+        (&["introspect", "s.knot", "--quick", "--html", "none/x.html"], 1, "none"),
+        (&["introspect", "s.knot", "--quick", "--json", "s.knot"], 1, "s.knot is no file that can be written"),
+    ] {
+        let message = folder.run(words).fails(code);
+        assert!(message.contains(expected), "{words:?}: {message}");
+        assert!(!folder.join("x.html").exists(), "{words:?}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Comparisons of times that were drawn, with and without planted changes.
+
+use model::Interrupt;
+
+use super::{CompareOptions, Comparison, Verdict, compare, to_text};
+use crate::random::Stream;
+use crate::report::{Limits, Stored, StoredRun};
+
+/// Runs of three layers whose times are spread by some percent around a median.
+fn measured(seed: u64, factor: impl Fn(&str) -> f64) -> Stored {
+    let mut draws = Stream::new(seed, "compare").draws(0);
+    let mut run = |layer: &str, operation: &str, ns: f64| {
+        let samples: Vec<f64> =
+            (0..200).map(|_| (ns * factor(operation) * (1.0 + 0.1 * draws.normal())).max(1.0)).collect();
+        let mut sorted = samples.clone();
+        sorted.sort_by(f64::total_cmp);
+        StoredRun {
+            layer: layer.to_owned(),
+            operation: operation.to_owned(),
+            way: "api".to_owned(),
+            regime: "hot".to_owned(),
+            starts: "uniform".to_owned(),
+            calls: 200,
+            p50_ns: sorted[100],
+            samples_ns: samples,
+            ..StoredRun::default()
+        }
+    };
+    let mut runs: Vec<StoredRun> = (0..12).map(|at| run("micro", &format!("micro {at}"), 500.0)).collect();
+    runs.extend((0..12).map(|at| run("graph", &format!("graph {at}"), 5_000.0)));
+    let limits = Limits { clock_ns: 20.0, loads: vec![(1e6, 80.0)], ..Limits::default() };
+    Stored {
+        name: format!("seed {seed}"),
+        processor: "one".to_owned(),
+        size: (10, 20),
+        limits,
+        runs,
+        ..Stored::default()
+    }
+}
+
+const OPTIONS: CompareOptions = CompareOptions { ratio_max: 1.1, seed: 7 };
+
+fn compared(base: &Stored, new: &Stored, again: Option<&Stored>) -> Comparison {
+    compare(base, new, again, &OPTIONS, &Interrupt::new()).expect("they are alike")
+}
+
+#[test]
+fn the_same_program_does_not_fail() {
+    for seed in 0..4 {
+        let (base, new) = (measured(seed, |_| 1.0), measured(seed + 100, |_| 1.0));
+        let found = compared(&base, &new, Some(&measured(seed + 200, |_| 1.0)));
+        assert!(!found.fails(), "seed {seed}: {}", to_text(&found, true));
+        assert!(!compared(&base, &new, None).fails(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_planted_slowdown_is_found_alone_and_the_lowest_layer_is_named() {
+    for seed in 0..3 {
+        let slow = |operation: &str| if operation == "micro 3" || operation == "graph 2" { 1.3 } else { 1.0 };
+        let found =
+            compared(&measured(seed, |_| 1.0), &measured(seed + 100, slow), Some(&measured(seed + 200, |_| 1.0)));
+        let failed: Vec<&str> =
+            found.changes.iter().filter(|held| held.verdict == Verdict::Fails).map(|held| &*held.name[0]).collect();
+        assert_eq!(failed, ["micro 3", "graph 2"], "seed {seed}");
+        let change = found.changes.iter().find(|held| held.name[0] == "micro 3").expect("it is there");
+        assert!(
+            change.interval.0 < 1.3 && 1.25 < change.interval.1 && change.interval.0 > 1.1,
+            "seed {seed}: {change:?}"
+        );
+        let text = to_text(&found, false);
+        assert!(
+            text.contains("begin with the lowest layer that is slower: micro, micro 3, api, hot, uniform"),
+            "{text}"
+        );
+        assert!(!text.contains("micro 4"), "{text}");
+    }
+}
+
+#[test]
+fn slower_within_what_is_allowed_and_faster_do_not_fail() {
+    let shift = |operation: &str| match operation {
+        "micro 1" => 1.07,
+        "micro 2" => 0.7,
+        _ => 1.0,
+    };
+    let found = compared(&measured(1, |_| 1.0), &measured(2, shift), Some(&measured(3, |_| 1.0)));
+    let verdict = |name: &str| found.changes.iter().find(|held| held.name[0] == name).map(|held| held.verdict);
+    assert_eq!((verdict("micro 1"), verdict("micro 2")), (Some(Verdict::Slower), Some(Verdict::Faster)));
+    assert!(!found.fails());
+}
+
+#[test]
+fn noise_between_runs_hides_what_is_no_larger() {
+    let wild = |operation: &str| if operation.ends_with(['1', '3', '5']) { 1.5 } else { 1.0 };
+    let found = compared(&measured(1, |_| 1.0), &measured(2, |_| 1.2), Some(&measured(3, wild)));
+    assert!(
+        found.changes.iter().all(|held| held.verdict == Verdict::Same && held.floor > 1.4),
+        "{}",
+        to_text(&found, true)
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_intervals() {
+    let (base, new) = (measured(1, |_| 1.0), measured(2, |_| 1.0));
+    let intervals = || compared(&base, &new, None).changes.iter().map(|held| held.interval).collect::<Vec<_>>();
+    assert_eq!(intervals(), intervals());
+}
+
+#[test]
+fn what_is_gone_fails_and_few_calls_are_not_judged() {
+    let base = measured(1, |_| 1.0);
+    let mut new = measured(2, |_| 3.0);
+    new.runs.remove(0);
+    new.runs[0].samples_ns.truncate(7);
+    let found = compared(&base, &new, None);
+    assert_eq!(found.only_base, ["micro 0, api, hot, uniform"]);
+    assert_eq!(found.changes[0].verdict, Verdict::TooFew);
+    assert!(found.fails() && to_text(&found, false).contains("no longer there: micro 0, api, hot, uniform"));
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_and_what_is_doubtful_told() {
+    let base = measured(1, |_| 1.0);
+    let told = |change: &dyn Fn(&mut Stored)| {
+        let mut new = measured(2, |_| 1.0);
+        change(&mut new);
+        let failure = compare(&base, &new, None, &OPTIONS, &Interrupt::new()).expect_err("they are not alike");
+        assert!(!failure.remedy().is_empty());
+        failure.message().to_owned()
+    };
+    assert_eq!(told(&|new| new.size = (10, 21)), "the graphs differ: 10 nodes and 20 edges and 10 nodes and 21 edges");
+    assert_eq!(told(&|new| new.processor = "two".to_owned()), "the machines differ: 'one' and 'two'");
+    assert!(told(&|new| new.runs[2].samples_ns.clear()).contains("has no times of single calls"));
+    assert_eq!(told(&|new| new.runs.clear()), "seed 2 has no calls to compare");
+    let mut busy = measured(2, |_| 1.0);
+    busy.limits.loads[0].1 = 160.0;
+    assert_eq!(compared(&base, &busy, None).doubts, ["the machine was not the same: a load from memory took ×2.00"]);
+    let interrupt = Interrupt::new();
+    interrupt.cancel();
+    assert!(compare(&base, &busy, None, &OPTIONS, &interrupt).is_err());
+}
