@@ -562,10 +562,11 @@ pub(crate) enum GeneratedKind {
 
 /// `knot introspect`.
 ///
-/// Reads only. The store may be in use. docs/introspect.md tells how to read the tables.
+/// Reads only. The store may be in use. docs/introspect.md tells how to read the tables, and the lines that a program speaks
+/// to be measured in the place of a store.
 #[derive(Args)]
 pub(crate) struct IntrospectArguments {
-    /// The store's directory
+    /// The store's directory, or "subject: COMMAND" for a program that speaks JSON lines
     pub(crate) store: PathBuf,
     /// Take less than a minute, with fewer calls, where the store can be read in seconds
     #[arg(long)]

@@ -1,8 +1,10 @@
 //! A subject: a system that is measured.
 //!
 //! - [`knotwork`]: a store of Knotwork.
+//! - [`program`]: a program that speaks JSON lines.
 
 pub mod knotwork;
+pub mod program;
 #[cfg(test)]
 pub(crate) mod synthetic;
 

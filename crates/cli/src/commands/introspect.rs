@@ -10,16 +10,22 @@ use introspect::SystemClock;
 use introspect::machine::{self, Effort};
 use introspect::measure::{MeasureOptions, Measurements, measure};
 use introspect::report::{Report, Stored, to_json, to_text};
+use introspect::subject::Subject;
 use introspect::subject::knotwork::KnotworkStore;
+use introspect::subject::program::Program;
 
 use super::{bench, import};
 use crate::arguments::IntrospectArguments;
 use crate::failure::Outcome;
 use crate::{progress, signals};
 
+/// Prefix of a program's command, in the place of a store.
+const PROGRAM: &str = "subject:";
 /// Time limit of a statement.
 const QUICK_STATEMENT: Duration = Duration::from_secs(5);
 const STATEMENT: Duration = Duration::from_secs(60);
+/// Time limit of an answer of a program, which may load its data first.
+const ANSWER: Duration = Duration::from_secs(600);
 
 pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     let memory_bytes_max = match &arguments.memory_limit {
@@ -43,6 +49,11 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     }
     std::io::stdout().lock().write_all(to_text(&report).as_bytes())?;
     Ok(())
+}
+
+/// The command of a program that is the subject.
+fn program_of(subject: &Path) -> Option<&str> {
+    subject.to_str()?.strip_prefix(PROGRAM).map(str::trim).filter(|command| !command.is_empty())
 }
 
 /// Says that a file cannot be written before anything takes time.
@@ -73,7 +84,8 @@ impl Measuring<'_> {
         // Errors of opening come before anything takes time.
         let subject = self.open(store)?;
         let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
-        let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside_it = if program_of(store).is_some() { Path::new("") } else { store };
+        let folder = beside_it.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let machine = machine::measure(folder, self.effort(), &*self.clock, self.interrupt)?;
         let mut options = MeasureOptions { seed: self.arguments.seed, ..MeasureOptions::new(self.effort()) };
         if beside.is_some() {
@@ -85,13 +97,16 @@ impl Measuring<'_> {
         Ok(Report::new(machine, found, other.as_ref()))
     }
 
-    fn open(&self, store: &Path) -> Result<KnotworkStore, Error> {
+    fn open(&self, subject: &Path) -> Result<Box<dyn Subject>, Error> {
+        if let Some(command) = program_of(subject) {
+            return Ok(Box::new(Program::start(command, ANSWER, self.interrupt)?));
+        }
         let config = Config { memory_bytes_max: self.memory_bytes_max, ..Config::default() };
         let limit = if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT };
-        KnotworkStore::open(store, config, self.clock.clone(), limit, self.interrupt)
+        Ok(Box::new(KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?))
     }
 
-    fn measure(&self, mut subject: KnotworkStore, options: &MeasureOptions) -> Result<Measurements, Error> {
-        measure(&mut subject, options, &*self.clock, self.interrupt)
+    fn measure(&self, mut subject: Box<dyn Subject>, options: &MeasureOptions) -> Result<Measurements, Error> {
+        measure(&mut *subject, options, &*self.clock, self.interrupt)
     }
 }

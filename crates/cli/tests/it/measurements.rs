@@ -34,6 +34,55 @@ fn a_store_is_measured_in_layers() {
     assert!(message.code == Some(1) && message.stdout.is_empty(), "{message:?}");
 }
 
+/// A program of lines in a file, as the argument of the command.
+fn program(folder: &Folder, lines: &str) -> String {
+    std::fs::write(folder.join("subject.sh"), lines).expect("the folder can be written");
+    "subject: sh subject.sh".to_owned()
+}
+
+#[test]
+fn a_program_that_speaks_json_lines_is_measured() {
+    let folder = Folder::new();
+    let Some(python) = program_or_skip("a program as a subject", "python3", &[]) else { return };
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/introspect_sqlite.py");
+    folder.run(&["generate", "barabasi", "-n", "500", "-o", "csv"]).ok();
+    let subject = format!("subject: {} {example} graph.db csv", python.display());
+    let text = folder.run(&["introspect", &subject, "--quick", "--json", "out.json"]).ok();
+    for expected in ["sqlite ", "500 nodes, 2495 edges", "neighbours out", "2-hop both", "FINDINGS"] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let runs = json["runs"].as_array().expect("there are runs");
+    assert!(runs.len() > 60 && runs.iter().all(|run| run["error"].is_null() && run["way"] == "api"), "{text}");
+    folder.run(&["bench", "report", "out.json", "--html", "out.html"]).ok();
+}
+
+#[test]
+fn programs_that_are_wrong_are_told() {
+    let folder = Folder::new();
+    let described = r#"{"system":"s","version":"1","place":"p","nodes":9,"edges":9,"bytes":1,"coldMethod":"none","operations":[OPS]}"#;
+    let answer = |operations: &str| format!("read line; echo '{}'\n", described.replace("OPS", operations));
+    for (lines, expected) in [
+        ("exit 3\n".to_owned(), "has ended"),
+        ("read line; echo hello\n".to_owned(), "wrote 'hello', which is no JSON"),
+        ("read line; echo '{\"error\": \"no rights\"}'\n".to_owned(), "reports: no rights"),
+        ("read line; echo '{\"system\": 5}'\n".to_owned(), "answered system: 5, where a string is expected"),
+        (answer("\"teleport\""), "has an operation 'teleport', which is not known"),
+        (answer("").replace("\"nodes\":9", "\"nodes\":0"), "has no nodes to start from"),
+        (answer("\"node by id\""), "has ended"),
+        (
+            answer("\"node by id\"") + "read line; echo '{\"starts\": []}'\nread line\n",
+            "chose 0 starts, where 1000 were asked for",
+        ),
+    ] {
+        let subject = program(&folder, &lines);
+        let message = folder.run(&["introspect", &subject, "--quick", "--json", "out.json"]).fails(1);
+        assert!(message.contains(expected), "{lines}: {message}");
+        assert!(!folder.join("out.json").exists());
+    }
+}
+
 /// The report of two measurements, and the page in a browser, if there is one.
 fn reported(folder: &Folder) {
     folder.run(&["bench", "report", "out.json", "out.json", "--html", "both.html"]).ok();
