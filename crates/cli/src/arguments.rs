@@ -622,9 +622,9 @@ pub(crate) struct BenchCompareArguments {
     /// The measurement to compare with it
     #[arg(value_name = "NEW.json")]
     pub(crate) new: PathBuf,
-    /// A second measurement of the base: the noise between the two is what a change must exceed
+    /// Another measurement of the base; may be given several times: a change must exceed the noise between them
     #[arg(long, value_name = "JSON")]
-    pub(crate) again: Option<PathBuf>,
+    pub(crate) again: Vec<PathBuf>,
     /// Slowdown up to which the exit code is 0
     #[arg(long, value_name = "PERCENT", default_value = "10%")]
     pub(crate) fail_over: String,

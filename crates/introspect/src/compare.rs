@@ -2,8 +2,8 @@
 //!
 //! The interval is that of the bootstrap: both sets of times are drawn anew, with replacement, many times. It tells the
 //! spread within a run. That between runs of the same program is larger, so a change must also be beyond the *noise floor*:
-//! the ratio that nine tenths of operations of the layer do not exceed from the base to its repetition, or, without one,
-//! from the first to the second half of the calls of a run.
+//! the ratio that nine tenths of operations of the layer do not exceed between the two measurements of the base that differ most,
+//! or, without a repetition, from the first to the second half of the calls of a run.
 //!
 //! After: Efron, "Bootstrap methods: another look at the jackknife", 1979.
 
@@ -97,17 +97,17 @@ impl Comparison {
     }
 }
 
-/// Compares a measurement with its base. `again` is a second measurement of the base, for the noise between runs.
+/// Compares a measurement with its base. `again` are further measurements of the base, for the noise between runs.
 pub fn compare(
     base: &Stored,
     new: &Stored,
-    again: Option<&Stored>,
+    again: &[Stored],
     options: &CompareOptions,
     interrupt: &Interrupt,
 ) -> Result<Comparison> {
     let mut doubts = check_alike(base, new)?;
-    if let Some(again) = again {
-        check_alike(base, again)?;
+    for other in again {
+        check_alike(base, other)?;
     }
     let floors = Floors::of(base, new, again);
     let mut changes = Vec::new();
@@ -125,7 +125,7 @@ pub fn compare(
         changes,
         only_base: missing(base, new),
         only_new: missing(new, base),
-        is_repeated: again.is_some(),
+        is_repeated: !again.is_empty(),
         ratio_max: options.ratio_max,
         doubts,
     })
@@ -237,35 +237,44 @@ fn bootstrap(base: &StoredRun, new: &StoredRun, seed: u64) -> (f64, f64) {
 struct Floors(Vec<([String; 3], f64)>);
 
 impl Floors {
-    fn of(base: &Stored, new: &Stored, again: Option<&Stored>) -> Floors {
-        let mut ratios: Vec<([String; 3], Vec<f64>)> = Vec::new();
-        let mut note = |run: &StoredRun, ratio: f64| {
-            let of = Floors::key(run);
-            match ratios.iter_mut().find(|(held, _)| *held == of) {
-                Some((_, held)) => held.push(ratio.max(1.0 / ratio.max(1e-9))),
-                None => ratios.push((of, vec![ratio.max(1.0 / ratio.max(1e-9))])),
-            }
-        };
-        match again {
-            Some(again) => {
-                for (run, other) in base.runs.iter().filter_map(|run| Some((run, twin(again, run)?))) {
-                    note(run, ratio_of_medians(&mut run.samples_ns.clone(), &mut other.samples_ns.clone()));
-                }
-            }
-            None => {
-                for run in [base, new].into_iter().flat_map(|stored| &stored.runs) {
-                    let (first, second) = run.samples_ns.split_at(run.samples_ns.len() / 2);
-                    if first.len() >= CALLS_MIN {
-                        note(run, ratio_of_medians(&mut first.to_vec(), &mut second.to_vec()));
-                    }
-                }
+    fn of(base: &Stored, new: &Stored, again: &[Stored]) -> Floors {
+        let mut floors = Floors(Vec::new());
+        let bases: Vec<&Stored> = [base].into_iter().chain(again).collect();
+        for (at, one) in bases.iter().enumerate() {
+            for other in &bases[at + 1..] {
+                let pairs = one.runs.iter().filter_map(|run| Some((run, &twin(other, run)?.samples_ns[..])));
+                floors.raise(pairs.map(|(run, other)| (run, &run.samples_ns[..], other)));
             }
         }
-        let floor = |(of, mut held): ([String; 3], Vec<f64>)| {
+        if again.is_empty() {
+            for stored in [base, new] {
+                let halves = stored.runs.iter().map(|run| (run, run.samples_ns.split_at(run.samples_ns.len() / 2)));
+                floors.raise(halves.map(|(run, (first, second))| (run, first, second)));
+            }
+        }
+        floors
+    }
+
+    /// Raises each floor to the ratio that nine tenths of the pairs of times do not exceed.
+    fn raise<'a>(&mut self, pairs: impl Iterator<Item = (&'a StoredRun, &'a [f64], &'a [f64])>) {
+        let mut ratios: Vec<([String; 3], Vec<f64>)> = Vec::new();
+        for (run, one, other) in pairs.filter(|(_, one, other)| one.len().min(other.len()) >= CALLS_MIN) {
+            let ratio = ratio_of_medians(&mut one.to_vec(), &mut other.to_vec());
+            let ratio = ratio.max(1.0 / ratio.max(1e-9));
+            let key = Floors::key(run);
+            match ratios.iter_mut().find(|(held, _)| *held == key) {
+                Some((_, held)) => held.push(ratio),
+                None => ratios.push((key, vec![ratio])),
+            }
+        }
+        for (key, mut held) in ratios {
             held.sort_by(f64::total_cmp);
-            (of, held[(held.len() * 9).div_ceil(10) - 1].max(FLOOR_MIN))
-        };
-        Floors(ratios.into_iter().map(floor).collect())
+            let floor = held[(held.len() * 9).div_ceil(10) - 1].max(FLOOR_MIN);
+            match self.0.iter_mut().find(|(of, _)| *of == key) {
+                Some((_, raised)) => *raised = raised.max(floor),
+                None => self.0.push((key, floor)),
+            }
+        }
     }
 
     fn key(run: &StoredRun) -> [String; 3] {

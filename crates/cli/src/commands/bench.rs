@@ -28,13 +28,13 @@ fn report(arguments: &BenchReportArguments) -> Outcome<()> {
 fn compare_two(arguments: &BenchCompareArguments) -> Outcome<()> {
     let options = CompareOptions { ratio_max: 1.0 + share(&arguments.fail_over)?, seed: arguments.seed };
     let (base, new) = (Stored::open(&arguments.base)?, Stored::open(&arguments.new)?);
-    let again = arguments.again.as_deref().map(Stored::open).transpose()?;
+    let again = read(&arguments.again)?;
     let interrupt = Interrupt::new();
     let _cancelling = signals::cancel_with(interrupt.clone());
     // Both may be of one store: the files tell them apart.
     let name = |stored: Stored, file: &Path| Stored { name: file.display().to_string(), ..stored };
     let (base, new) = (name(base, &arguments.base), name(new, &arguments.new));
-    let comparison = compare(&base, &new, again.as_ref(), &options, &interrupt)?;
+    let comparison = compare(&base, &new, &again, &options, &interrupt)?;
     std::io::stdout().lock().write_all(to_text(&comparison, arguments.all).as_bytes())?;
     if comparison.fails() { Err(Failure::Reported) } else { Ok(()) }
 }

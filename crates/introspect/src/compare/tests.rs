@@ -41,7 +41,7 @@ fn measured(seed: u64, factor: impl Fn(&str) -> f64) -> Stored {
 
 const OPTIONS: CompareOptions = CompareOptions { ratio_max: 1.1, seed: 7 };
 
-fn compared(base: &Stored, new: &Stored, again: Option<&Stored>) -> Comparison {
+fn compared(base: &Stored, new: &Stored, again: &[Stored]) -> Comparison {
     compare(base, new, again, &OPTIONS, &Interrupt::new()).expect("they are alike")
 }
 
@@ -49,9 +49,9 @@ fn compared(base: &Stored, new: &Stored, again: Option<&Stored>) -> Comparison {
 fn the_same_program_does_not_fail() {
     for seed in 0..4 {
         let (base, new) = (measured(seed, |_| 1.0), measured(seed + 100, |_| 1.0));
-        let found = compared(&base, &new, Some(&measured(seed + 200, |_| 1.0)));
+        let found = compared(&base, &new, &[measured(seed + 200, |_| 1.0)]);
         assert!(!found.fails(), "seed {seed}: {}", to_text(&found, true));
-        assert!(!compared(&base, &new, None).fails(), "seed {seed}");
+        assert!(!compared(&base, &new, &[]).fails(), "seed {seed}");
     }
 }
 
@@ -59,8 +59,7 @@ fn the_same_program_does_not_fail() {
 fn a_planted_slowdown_is_found_alone_and_the_lowest_layer_is_named() {
     for seed in 0..3 {
         let slow = |operation: &str| if operation == "micro 3" || operation == "graph 2" { 1.3 } else { 1.0 };
-        let found =
-            compared(&measured(seed, |_| 1.0), &measured(seed + 100, slow), Some(&measured(seed + 200, |_| 1.0)));
+        let found = compared(&measured(seed, |_| 1.0), &measured(seed + 100, slow), &[measured(seed + 200, |_| 1.0)]);
         let failed: Vec<&str> =
             found.changes.iter().filter(|held| held.verdict == Verdict::Fails).map(|held| &*held.name[0]).collect();
         assert_eq!(failed, ["micro 3", "graph 2"], "seed {seed}");
@@ -85,7 +84,7 @@ fn slower_within_what_is_allowed_and_faster_do_not_fail() {
         "micro 2" => 0.7,
         _ => 1.0,
     };
-    let found = compared(&measured(1, |_| 1.0), &measured(2, shift), Some(&measured(3, |_| 1.0)));
+    let found = compared(&measured(1, |_| 1.0), &measured(2, shift), &[measured(3, |_| 1.0)]);
     let verdict = |name: &str| found.changes.iter().find(|held| held.name[0] == name).map(|held| held.verdict);
     assert_eq!((verdict("micro 1"), verdict("micro 2")), (Some(Verdict::Slower), Some(Verdict::Faster)));
     assert!(!found.fails());
@@ -94,7 +93,7 @@ fn slower_within_what_is_allowed_and_faster_do_not_fail() {
 #[test]
 fn noise_between_runs_hides_what_is_no_larger() {
     let wild = |operation: &str| if operation.ends_with(['1', '3', '5']) { 1.5 } else { 1.0 };
-    let found = compared(&measured(1, |_| 1.0), &measured(2, |_| 1.2), Some(&measured(3, wild)));
+    let found = compared(&measured(1, |_| 1.0), &measured(2, |_| 1.2), &[measured(3, wild)]);
     assert!(
         found.changes.iter().all(|held| held.verdict == Verdict::Same && held.floor > 1.4),
         "{}",
@@ -103,9 +102,18 @@ fn noise_between_runs_hides_what_is_no_larger() {
 }
 
 #[test]
+fn the_widest_noise_among_several_repetitions_counts() {
+    let base = measured(1, |_| 1.0);
+    let repetitions = [measured(2, |_| 1.0), measured(3, |_| 1.3), measured(4, |_| 0.9)];
+    let floor = |again: &[Stored]| compared(&base, &measured(5, |_| 1.0), again).changes[0].floor;
+    assert!(floor(&repetitions[..1]) < 1.1 && (1.25..1.4).contains(&floor(&repetitions[..2])));
+    assert!((1.4..1.55).contains(&floor(&repetitions)), "from 0.9 to 1.3: {}", floor(&repetitions));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_intervals() {
     let (base, new) = (measured(1, |_| 1.0), measured(2, |_| 1.0));
-    let intervals = || compared(&base, &new, None).changes.iter().map(|held| held.interval).collect::<Vec<_>>();
+    let intervals = || compared(&base, &new, &[]).changes.iter().map(|held| held.interval).collect::<Vec<_>>();
     assert_eq!(intervals(), intervals());
 }
 
@@ -115,7 +123,7 @@ fn what_is_gone_fails_and_few_calls_are_not_judged() {
     let mut new = measured(2, |_| 3.0);
     new.runs.remove(0);
     new.runs[0].samples_ns.truncate(7);
-    let found = compared(&base, &new, None);
+    let found = compared(&base, &new, &[]);
     assert_eq!(found.only_base, ["micro 0, api, hot, uniform"]);
     assert_eq!(found.changes[0].verdict, Verdict::TooFew);
     assert!(found.fails() && to_text(&found, false).contains("no longer there: micro 0, api, hot, uniform"));
@@ -127,7 +135,7 @@ fn what_cannot_be_compared_is_refused_and_what_is_doubtful_told() {
     let told = |change: &dyn Fn(&mut Stored)| {
         let mut new = measured(2, |_| 1.0);
         change(&mut new);
-        let failure = compare(&base, &new, None, &OPTIONS, &Interrupt::new()).expect_err("they are not alike");
+        let failure = compare(&base, &new, &[], &OPTIONS, &Interrupt::new()).expect_err("they are not alike");
         assert!(!failure.remedy().is_empty());
         failure.message().to_owned()
     };
@@ -137,8 +145,8 @@ fn what_cannot_be_compared_is_refused_and_what_is_doubtful_told() {
     assert_eq!(told(&|new| new.runs.clear()), "seed 2 has no calls to compare");
     let mut busy = measured(2, |_| 1.0);
     busy.limits.loads[0].1 = 160.0;
-    assert_eq!(compared(&base, &busy, None).doubts, ["the machine was not the same: a load from memory took ×2.00"]);
+    assert_eq!(compared(&base, &busy, &[]).doubts, ["the machine was not the same: a load from memory took ×2.00"]);
     let interrupt = Interrupt::new();
     interrupt.cancel();
-    assert!(compare(&base, &busy, None, &OPTIONS, &interrupt).is_err());
+    assert!(compare(&base, &busy, &[], &OPTIONS, &interrupt).is_err());
 }

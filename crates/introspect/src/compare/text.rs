@@ -4,15 +4,15 @@ use super::{Change, Comparison, Verdict};
 use crate::findings::duration_text;
 use crate::report::table;
 
+/// The noise floor in a sentence.
+const REPEATED: &str = "noise: nine tenths of the operations of a layer, between measurements of the base\n";
+const NOT_REPEATED: &str = "noise: nine tenths of the operations of a layer, between the halves of the calls of a run
+hint: two measurements differ more; measure the base again, and pass it with --again\n";
+
 /// The comparison; `all` shows what did not change too.
 pub fn to_text(held: &Comparison, all: bool) -> String {
     let mut out = format!("{} compared with {}\n", held.names[1], held.names[0]);
-    out += match held.is_repeated {
-        true => "noise: nine tenths of the operations of a layer, from the base to its repetition\n",
-        false => {
-            "noise: nine tenths of the operations of a layer, from the first to the second half of the calls of a run\n"
-        }
-    };
+    out += if held.is_repeated { REPEATED } else { NOT_REPEATED };
     for doubt in &held.doubts {
         out += &format!("doubt: {doubt}\n");
     }
