@@ -301,7 +301,7 @@ def test_a_kill_leaves_whole_databases_and_users(serve, tmp_path, kills):
     users = {}
     for life in range(kills + 1):
         server = serve("--databases", folder)
-        with server.driver() as driver:
+        with server.driver(max_transaction_retry_time=0) as driver:
             shown = {name: state for name, state in rows(driver, "SHOW DATABASES YIELD name, currentStatus WHERE name STARTS WITH 'db'")}
             assert all(state == "online" for state in shown.values()), shown
             for name, is_there in there.items():
