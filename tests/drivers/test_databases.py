@@ -271,6 +271,7 @@ def test_passwords_are_changed_by_their_users_and_stand_nowhere(server, serve, t
             assert code(ann, "ALTER CURRENT USER SET PASSWORD FROM 'wrong one' TO 'second secret'") == "Statement.ArgumentError"
             rows(ann, "ALTER CURRENT USER SET PASSWORD FROM $old TO 'second secret'", old="first secret")
             rows(ann, "RETURN 1")
+            assert code(ann, "CREATE DATABASE mine") == "Security.Forbidden"
         with user(server, "ann", "first secret") as ann, pytest.raises(AuthError):
             ann.execute_query("RETURN 1")
         with user(server, "ann", "second secret") as ann:
@@ -284,7 +285,7 @@ def test_passwords_are_changed_by_their_users_and_stand_nowhere(server, serve, t
     events = [json.loads(line) for line in audit.splitlines()]
     kinds = {(event["event"], event["outcome"]) for event in events}
     assert {("login", "success"), ("login", "wrong name or password"), ("login", "suspended"), ("CREATE USER", "success"),
-            ("ALTER CURRENT USER", "ARGUMENT"), ("DROP USER", "ARGUMENT")} <= kinds, kinds
+            ("CREATE DATABASE", "forbidden"), ("ALTER CURRENT USER", "ARGUMENT"), ("DROP USER", "ARGUMENT")} <= kinds, kinds
     assert all(event["time"] and "client" in event for event in events)
     for text in [seen, audit, "".join(server.lines)]:
         assert "secret" not in text

@@ -36,8 +36,13 @@ impl Keeper {
         self.credentials.as_ref().and_then(|credentials| credentials.user(name))
     }
 
+    fn record(&self, command: &Command, client: &Client, error: Option<&model::Error>) {
+        if let Some(databases) = self.databases.upgrade() {
+            self.audit.record(&Event::of_command(command, client, error), databases.unix_us());
+        }
+    }
+
     fn carry_out(&self, command: &Command, client: &Client, interrupt: &Interrupt) -> Result<()> {
-        self.admit(command, client)?;
         let Some(databases) = self.databases.upgrade() else { return Err(error!(Closed, "the server has ended")) };
         let user = &client.user;
         match (command, &self.credentials) {
@@ -67,17 +72,18 @@ impl Administrator for Keeper {
             return Ok(());
         }
         let (verb, user) = (command.verb(), &client.user);
-        Err(error!(ReadOnly, "{verb} needs the role admin in all databases, and {user} has it not")
+        let error = error!(ReadOnly, "{verb} needs the role admin in all databases, and {user} has it not")
             .with_detail(ErrorDetail::Forbidden)
-            .with_remedy("ask an administrator of the server"))
+            .with_remedy("ask an administrator of the server");
+        self.record(command, client, Some(&error));
+        Err(error)
     }
 
     fn run(&self, command: &Command, client: &Client, interrupt: &Interrupt) -> Result<()> {
+        // The rights may have changed since a transaction took the command.
+        self.admit(command, client)?;
         let outcome = self.carry_out(command, client, interrupt);
-        if let Some(databases) = self.databases.upgrade() {
-            let event = Event::of_command(command, client, outcome.as_ref().err());
-            self.audit.record(&event, databases.unix_us());
-        }
+        self.record(command, client, outcome.as_ref().err());
         outcome
     }
 

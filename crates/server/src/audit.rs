@@ -6,7 +6,7 @@ use database::Client;
 use database::activity::moment_text;
 use database::administration::Command;
 use database::line_log::LineLog;
-use model::Error;
+use model::{Error, ErrorDetail};
 use serde_json::{Map, Value as Json};
 
 /// Something that is recorded.
@@ -29,7 +29,11 @@ impl<'e> Event<'e> {
 
     /// A command, and the error with which it failed.
     pub(crate) fn of_command(command: &'e Command, client: &'e Client, error: Option<&Error>) -> Event<'e> {
-        let outcome = error.map_or("success", |error| error.code().name());
+        let outcome = match error {
+            None => "success",
+            Some(error) if error.detail() == Some(ErrorDetail::Forbidden) => "forbidden",
+            Some(error) => error.code().name(),
+        };
         let object = match command {
             Command::CreateDatabase { name, .. }
             | Command::DropDatabase { name, .. }

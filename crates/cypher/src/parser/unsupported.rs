@@ -7,7 +7,11 @@ use crate::token::TokenKind;
 
 /// Words that start a clause or command which is not there, what it is, and what to do instead.
 const CLAUSES: &[(&[&str], &str, &str)] = &[
-    (&["USE"], "USE", "open the store that the query is meant for"),
+    (
+        &["USE"],
+        "USE",
+        "name the database in the session, as in session(database='name') or bolt://HOST/name, or open its store",
+    ),
     (&["USING", "PERIODIC"], "USING PERIODIC COMMIT", "import large files with knot import"),
     (&["CREATE", "UNIQUE"], "CREATE UNIQUE", "use MERGE"),
     (&["CYPHER"], "the CYPHER prefix", "leave it out"),
