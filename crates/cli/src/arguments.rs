@@ -157,7 +157,7 @@ pub(crate) enum Command {
     /// Run queries and print their rows
     Query(QueryArguments),
     /// Serve a store to the drivers of Neo4j, over Bolt
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Import files of nodes and edges
     Import(Box<ImportArguments>),
     /// Export a store into a folder of files
@@ -239,6 +239,15 @@ pub(crate) struct ServeArguments {
     /// File of users and their passwords [default: STORE.users]
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
+    /// Folder of further databases, which CREATE DATABASE makes; made if it is not there
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) databases: Option<PathBuf>,
+    /// Memory limit of each of the further databases
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", requires = "databases")]
+    pub(crate) database_memory: String,
+    /// File of a line of JSON for each login and each command about databases and users
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log: Option<PathBuf>,
     /// Set the password of the user neo4j to the first line of standard input, and end
     #[arg(long, conflicts_with = "no_auth")]
     pub(crate) set_password: bool,

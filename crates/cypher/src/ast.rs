@@ -7,6 +7,7 @@
 
 use model::{Rule, Span};
 
+pub use administration::Administration;
 pub use clause::{PlannerHint, PlannerHintKind};
 pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
@@ -17,6 +18,7 @@ pub use table::{AlterTable, CreateTable, TableChange, TableColumn};
 
 pub use path::{MatchMode, PathGroup, PathMode, PathSelector, Repetition, SelectorKind};
 
+pub mod administration;
 mod clause;
 mod expression;
 pub(crate) mod level;
@@ -86,6 +88,8 @@ pub enum StatementKind {
     Detach(Detach),
     /// `PRELOAD …`.
     Preload(Preload),
+    /// `CREATE DATABASE …`, `GRANT ROLE …` and the like.
+    Administration(Administration),
     /// `BEGIN [TRANSACTION]`.
     Begin,
     /// `COMMIT [TRANSACTION]`.

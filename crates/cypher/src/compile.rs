@@ -133,6 +133,10 @@ pub fn compile_parsed(
         StatementKind::Attach(attach) => Ok(plain(Statement::Source(Arc::new(source::attach(attach))))),
         StatementKind::Detach(detach) => Ok(plain(Statement::Source(Arc::new(source::detach(detach))))),
         StatementKind::Preload(preload) => Ok(plain(Statement::Source(Arc::new(source::preload(text, preload))))),
+        StatementKind::Administration(command) if prefix != Prefix::None => {
+            Err(error!(Unsupported, "{} has no plan to show", command.verb()).at(statement.span))
+        }
+        StatementKind::Administration(command) => Ok(plain(Statement::Administration(Arc::new(command.clone())))),
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),

@@ -11,6 +11,7 @@ use crate::lexer;
 use crate::lexer::literal::{self, excerpt};
 use crate::token::{self, RESERVED, Token, TokenKind};
 
+mod administration;
 mod clause;
 mod composed;
 mod copy;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use model::{PropertyType, Span, Value};
 
+use crate::ast::Administration;
+
 pub(crate) mod conditions;
 pub mod counting;
 pub mod explain;
@@ -161,6 +163,8 @@ pub enum Statement {
     Copy(Arc<CopyPlan>),
     /// `ATTACH`, `DETACH` or `PRELOAD`.
     Source(Arc<SourceStatement>),
+    /// A command of a server.
+    Administration(Arc<Administration>),
     /// `BEGIN`.
     Begin,
     /// `COMMIT`.

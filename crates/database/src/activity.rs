@@ -15,45 +15,36 @@ use model::platform::Clock;
 use model::temporal::{DateTime, Duration, Zone};
 use model::{Error, Interrupt, Result, Value, error};
 
-/// The name of the database, by which clients of a server ask for it.
-pub const DATABASE_NAME: &str = "neo4j";
+use crate::administration::{Administrator, Client, DATABASE_NAME};
 
 /// Bytes of a statement that are kept to be shown.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// User of a session. All is empty in a process that has the database itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Client {
-    /// The name of the user.
-    pub user: String,
-    /// The address of the client.
-    pub address: String,
-    /// The name of the connection.
-    pub connection: String,
-    /// The protocol.
-    pub protocol: String,
-}
-
-/// Names of the users who may log in.
-pub type Users = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
-
 /// The place at which a database is reached.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Site {
+    /// The name by which clients ask for it.
+    pub name: Arc<str>,
     /// The address that clients dial; empty if the process has the database for itself.
     pub address: String,
-    /// Users who may log in; `None` where nobody has to.
-    pub users: Option<Users>,
+    /// Keeper of the databases, users and roles of the server.
+    pub administrator: Option<Arc<dyn Administrator>>,
+}
+
+impl Default for Site {
+    fn default() -> Site {
+        Site { name: Arc::from(DATABASE_NAME), address: String::new(), administrator: None }
+    }
 }
 
 impl fmt::Debug for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Site").field("address", &self.address).field("has_users", &self.users.is_some()).finish()
+        f.debug_struct("Site").field("name", &self.name).field("address", &self.address).finish_non_exhaustive()
     }
 }
 
 /// A moment in microseconds since the Unix epoch, as text.
-pub(crate) fn moment_text(unix_us: i64) -> String {
+pub fn moment_text(unix_us: i64) -> String {
     let (seconds, micros) = (unix_us.div_euclid(1_000_000), unix_us.rem_euclid(1_000_000));
     DateTime { seconds, nanosecond: micros as u32 * 1_000, zone: Zone::UTC }.to_string()
 }
@@ -212,6 +203,10 @@ impl Registration {
         self.entry.lock().transaction.as_ref().is_some_and(|transaction| transaction.is_terminated)
     }
 
+    pub(crate) fn client(&self) -> Client {
+        self.entry.lock().client.clone()
+    }
+
     pub(crate) fn set_client(&self, client: Client) {
         self.entry.lock().client = client;
     }
@@ -256,38 +251,62 @@ impl Activity {
         entry.map(|entry| entry.lock().client.clone()).unwrap_or_default()
     }
 
-    /// Asks for the end of the transaction of that name.
-    pub(crate) fn terminate(&self, name: &str) -> Terminated {
+    /// Asks for the end of the transaction of that name, if `is_theirs` holds for its user.
+    pub(crate) fn terminate(&self, name: &str, is_theirs: impl Fn(&str) -> bool) -> Terminated {
+        let database = self.site().name;
         for entry in self.entries() {
             let mut held = entry.lock();
-            let Some(transaction) = held.transaction.as_mut().filter(|held| transaction_name(held.number) == name)
-            else {
-                continue;
-            };
-            transaction.is_terminated = true;
-            if held.statement.is_some() {
-                entry.interrupt.cancel();
+            let is_meant = |begun: &Begun| transaction_name(&database, begun.number) == name;
+            if held.transaction.as_ref().is_some_and(is_meant) && is_theirs(&held.client.user) {
+                held.terminate(&entry.interrupt);
+                return Terminated::Told(held.client.user.clone());
             }
-            return Terminated::Told(held.client.user.clone());
         }
         Terminated::NotFound
     }
 
-    /// The rows of `SHOW TRANSACTIONS`: of all transactions, or of those with these names.
-    pub(crate) fn transactions(&self, names: &[String], clock: &dyn Clock) -> Vec<Vec<Value>> {
-        let entries = self.entries();
-        let rows = entries.iter().filter_map(|entry| row(&entry.lock(), names, clock));
+    /// Asks for the end of all transactions.
+    pub(crate) fn terminate_all(&self) {
+        for entry in self.entries() {
+            entry.lock().terminate(&entry.interrupt);
+        }
+    }
+
+    /// The rows of `SHOW TRANSACTIONS`: of all transactions, or of those with these names, of the users that are wanted.
+    pub(crate) fn transactions(
+        &self,
+        names: &[String],
+        is_wanted: impl Fn(&str) -> bool,
+        clock: &dyn Clock,
+    ) -> Vec<Vec<Value>> {
+        let (entries, database) = (self.entries(), self.site().name);
+        let rows = entries.iter().filter_map(|entry| {
+            let held = entry.lock();
+            if is_wanted(&held.client.user) { row(&held, &database, names, clock) } else { None }
+        });
         rows.collect()
     }
 }
 
-fn transaction_name(number: u64) -> String {
-    format!("{DATABASE_NAME}-transaction-{number}")
+impl Held {
+    /// Marks the transaction as one that is to end, and stops its statement.
+    fn terminate(&mut self, interrupt: &Interrupt) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.is_terminated = true;
+            if self.statement.is_some() {
+                interrupt.cancel();
+            }
+        }
+    }
 }
 
-fn row(held: &Held, names: &[String], clock: &dyn Clock) -> Option<Vec<Value>> {
+fn transaction_name(database: &str, number: u64) -> String {
+    format!("{database}-transaction-{number}")
+}
+
+fn row(held: &Held, database: &str, names: &[String], clock: &dyn Clock) -> Option<Vec<Value>> {
     let transaction = held.transaction.as_ref()?;
-    let name = transaction_name(transaction.number);
+    let name = transaction_name(database, transaction.number);
     if !names.is_empty() && !names.contains(&name) {
         return None;
     }
@@ -297,7 +316,7 @@ fn row(held: &Held, names: &[String], clock: &dyn Clock) -> Option<Vec<Value>> {
     let client = &held.client;
     let statement = if held.statement.is_some() { model::secrets::masked(&held.text) } else { String::new() };
     Some(vec![
-        text(DATABASE_NAME),
+        text(database),
         text(&name),
         of_statement(&|(number, _)| Value::string(&format!("query-{number}"))),
         text(&client.connection),

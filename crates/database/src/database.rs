@@ -185,6 +185,16 @@ impl Database {
         self.shared.activity.set_site(site);
     }
 
+    /// Asks for the end of all transactions and statements of its sessions.
+    pub fn terminate_all(&self) {
+        self.shared.activity.terminate_all();
+    }
+
+    /// True if nobody else has a handle of it, or a session.
+    pub fn is_last_handle(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
+    }
+
     /// Refuses `LOAD CSV` in statements that start from now on: their authors are not on this machine. Callers refuse
     /// statements whose [`Action`](crate::Action) is `Copy` by themselves, in [`ResultSink::admits`](crate::ResultSink::admits).
     pub fn forbid_files(&self) {

@@ -8,6 +8,7 @@
 //! - `statements`: statistics of the statements that were run, for `SHOW STATEMENTS`.
 //! - [`plan_report`], [`statistics`]: the output of `EXPLAIN` and `PROFILE`, and the planner's statistics as rows.
 //! - `attempts`: transactions that are tried again after a conflict.
+//! - [`line_log`]: a file of lines of JSON.
 //! - [`slow_log`]: statements that took long, in a file.
 //! - [`settings`]: how a database is opened and how queries run.
 //! - [`database`]: a store that is open. `engine`: its files, or a graph on a ring of machines.
@@ -20,6 +21,7 @@
 //! - `attachments`: the sources that are attached.
 //! - `attach`: databases that are attached, and copied.
 //! - [`rendering`]: single values as text and as JSON.
+//! - [`administration`]: databases, users and roles of a server.
 //! - [`activity`]: the sessions that are open and what runs in them.
 //! - `shape`: the labels and types of a graph with their properties, from a sample.
 //! - `picture`: nodes and relationships that stand for labels and types.
@@ -27,6 +29,7 @@
 //! - [`array_graph`]: algorithms on edges that come from elsewhere, without a store.
 
 pub mod activity;
+pub mod administration;
 pub mod array_graph;
 mod attach;
 mod attachments;
@@ -37,6 +40,7 @@ pub mod database;
 mod engine;
 pub mod export;
 pub mod import;
+pub mod line_log;
 pub mod load;
 pub mod outlook;
 pub mod phases;
@@ -54,7 +58,8 @@ mod statements;
 pub mod statistics;
 pub mod tools;
 
-pub use activity::{Client, DATABASE_NAME, Site};
+pub use activity::Site;
+pub use administration::{Client, DATABASE_NAME};
 pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;
 pub use attach::{

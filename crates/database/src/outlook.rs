@@ -17,6 +17,8 @@ pub enum Action {
     Control,
     /// It merges what was written into files.
     Checkpoint,
+    /// It changes databases, users or roles of a server.
+    Administration,
     /// It begins or ends a transaction.
     Transaction,
 }

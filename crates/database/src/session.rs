@@ -4,6 +4,7 @@
 //! alone, and the transaction goes on.
 
 mod account;
+mod administration;
 mod edges;
 
 use std::borrow::Cow;
@@ -27,7 +28,8 @@ use model::schedule::{Priority, Turn};
 use model::{Column, Error, Interrupt, IsolationLevel, PropertyType, ReadView, Result, Value, WriteTransaction, error};
 
 use crate::Parameters;
-use crate::activity::{Client, Registration, terminated};
+use crate::activity::{Registration, terminated};
+use crate::administration::{Administration, Client, Command};
 use crate::attempts::transact;
 use crate::database::Database;
 use crate::outlook::{Action, Outlook};
@@ -60,6 +62,10 @@ pub struct Session {
     clock: Arc<dyn Clock>,
     /// The part of it that others see.
     registration: Registration,
+    /// True if the transaction that is open has run a statement.
+    has_run: bool,
+    /// Command that the transaction is, carried out as it commits.
+    command: Option<Command>,
 }
 
 impl Database {
@@ -106,6 +112,7 @@ enum Text {
     Query(Arc<Compiled>),
     Copy(Arc<CopyPlan>),
     Source(Arc<SourceStatement>),
+    Administration(Arc<Administration>),
     Begin,
     Commit,
     Rollback,
@@ -117,6 +124,7 @@ impl Text {
         match self {
             Text::Query(compiled) => compiled.outlook,
             Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
+            Text::Administration(_) => Outlook::without_plan(Action::Administration),
             Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Transaction),
             Text::Checkpoint => Outlook::without_plan(Action::Checkpoint),
         }
@@ -147,6 +155,8 @@ impl Session {
             trial: None,
             clock,
             registration,
+            has_run: false,
+            command: None,
         }
     }
 
@@ -252,13 +262,24 @@ impl Session {
         self.transaction = Some(attached.store.write_isolated(self.isolation)?);
         self.generation = attached.generation;
         self.began_us = self.database.clock().unix_us();
+        (self.has_run, self.command) = (false, None);
         self.registration.begin(self.database.clock());
         Ok(())
     }
 
     fn commit_listening(&mut self) -> Result<()> {
         let Some(transaction) = self.transaction.take() else { return Err(no_transaction("commit")) };
-        if self.registration.finish() { Err(terminated()) } else { transaction.commit() }
+        let command = self.command.take();
+        if self.registration.finish() {
+            return Err(terminated());
+        }
+        match command {
+            Some(command) => {
+                drop(transaction);
+                self.carry_out(&command)
+            }
+            None => transaction.commit(),
+        }
     }
 
     /// Undoes the transaction's writes.
@@ -266,6 +287,7 @@ impl Session {
         match self.transaction.take() {
             Some(_) => {
                 self.registration.finish();
+                self.command = None;
                 Ok(())
             }
             None => Err(no_transaction("roll back")),
@@ -389,6 +411,7 @@ impl Session {
         if !sink.admits(&compiled.outlook()) {
             return Ok(StatementSummary::default());
         }
+        self.check_alone(&compiled)?;
         match compiled {
             Text::Begin => self.begin_listening().map(|()| StatementSummary::default()),
             Text::Commit => {
@@ -404,6 +427,7 @@ impl Session {
             Text::Checkpoint => {
                 account.watch.during(Phase::Run, || self.database.checkpoint()).map(|()| StatementSummary::default())
             }
+            Text::Administration(command) => self.administer(account, &command, parameters),
             Text::Copy(copy) => {
                 account.watch.switch(Phase::Run);
                 crate::copy::run(self, &copy, parameters, sink)
@@ -529,6 +553,7 @@ fn compile(
     let (prefix, plan) = match statement {
         Statement::Copy(copy) => return Ok(Text::Copy(copy)),
         Statement::Source(statement) => return Ok(Text::Source(statement)),
+        Statement::Administration(command) => return Ok(Text::Administration(command)),
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),

@@ -3,13 +3,9 @@
 //! Literals are left out of statements and plans, and parameters are not written, so that whoever reads the log does not see what
 //! was searched for.
 //!
-//! Invariant: a statement does not fail because its line cannot be written. Lines that are lost are counted in the next one.
 //! Cost: a statement that is quick compares two numbers.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 use std::time::Duration;
 
 use cypher::plan::Plan;
@@ -17,25 +13,17 @@ use model::meter::Meter;
 use model::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
-use crate::activity::{Client, moment_text};
+use crate::activity::moment_text;
+use crate::administration::Client;
+use crate::line_log::LineLog;
 use crate::phases::{Phase, Phases};
 use crate::plan_report::{PlanReport, waits_json};
 
 /// A file that slow statements are written to.
 #[derive(Debug)]
 pub struct SlowLog {
-    path: PathBuf,
+    lines: LineLog,
     limit: Duration,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    file: File,
-    /// Lines that could not be written since the last one that was.
-    lost: u64,
-    /// True if a part of a line stands at the end of the file.
-    is_torn: bool,
 }
 
 /// A statement that has ended.
@@ -56,20 +44,12 @@ impl SlowLog {
     /// # Errors
     /// `FILE` if it cannot be written.
     pub fn open(path: &Path, limit: Duration) -> Result<SlowLog> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let of_file = |cause| Error::of_file(path, &cause);
-        let mut file = options.open(path).map_err(of_file)?;
-        let is_torn = is_torn(&mut file).map_err(of_file)?;
-        let state = Mutex::new(State { file, lost: 0, is_torn });
-        Ok(SlowLog { path: path.to_path_buf(), limit, state })
+        Ok(SlowLog { lines: LineLog::open(path)?, limit })
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.lines.path()
     }
 
     /// True if a statement that has come through these phases is slow.
@@ -79,39 +59,8 @@ impl SlowLog {
 
     /// Writes the line of a statement of a client, which ended then.
     pub(crate) fn write(&self, ended: &Ended<'_>, client: &Client, unix_us: i64) {
-        let mut line = line_of(ended, client, unix_us);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.lost > 0 {
-            line.insert("lostBefore".into(), state.lost.into());
-        }
-        let start = if state.is_torn { "\n" } else { "" };
-        let bytes = format!("{start}{}\n", Json::Object(line)).into_bytes();
-        // All at once, so that lines of several processes do not mix.
-        let written = loop {
-            match state.file.write(&bytes) {
-                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
-                written => break written.unwrap_or(0),
-            }
-        };
-        if written == bytes.len() {
-            (state.lost, state.is_torn) = (0, false);
-        } else {
-            state.lost += 1;
-            state.is_torn |= written > 0;
-        }
+        self.lines.write(line_of(ended, client, unix_us));
     }
-}
-
-/// True if a file ends within a line.
-fn is_torn(file: &mut File) -> std::io::Result<bool> {
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() == 0 {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 fn line_of(ended: &Ended<'_>, client: &Client, unix_us: i64) -> Map<String, Json> {

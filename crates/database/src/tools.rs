@@ -9,9 +9,10 @@ use exec::procedures::{columns_of, of, text, texts};
 use model::procedure::{
     ArgumentSpec, Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec,
 };
-use model::{Result, Value, error};
+use model::{ErrorDetail, Result, Value, error};
 
-use crate::activity::{Activity, DATABASE_NAME, Terminated};
+use crate::activity::{Activity, Terminated};
+use crate::administration::{DATABASE_NAME, DatabaseRow, ROLES, UserRow};
 use crate::statements::Statements;
 
 mod meta;
@@ -129,6 +130,7 @@ const DATABASE: &[YieldSpec] = &[
     text("serverID"),
     text("store"),
 ];
+const ROLE: &[YieldSpec] = &[text("role"), text("member")];
 const SERVER: &[YieldSpec] = &[
     text("name"),
     text("address"),
@@ -206,7 +208,8 @@ fn of_place() -> Vec<Tool> {
         }),
         tool("db.ping", "True, if the database answers.", PING, |_, _, _| Ok(vec![vec![Value::Bool(true)]])),
         tool("db.info", "The name of the database.", INFO, |surroundings, _, _| {
-            Ok(vec![vec![identity(surroundings), Value::string(DATABASE_NAME), Value::Null]])
+            let name = surroundings.activity.site().name;
+            Ok(vec![vec![identity(surroundings), Value::string(&name), Value::Null]])
         }),
         tool("dbms.licenseAgreementDetails", "That there is no agreement to be accepted.", LICENSE, |_, _, _| {
             Ok(vec![vec![Value::string("yes"), Value::Int(0), Value::Int(0)]])
@@ -224,18 +227,29 @@ fn of_place() -> Vec<Tool> {
 fn of_activity() -> Vec<Tool> {
     vec![
         tool("dbms.showCurrentUser", "The user of this session.", CURRENT, |surroundings, context, _| {
-            let user = surroundings.activity.client_of(context.interrupt).user;
-            Ok(vec![vec![Value::string(&user), Value::Null, Value::list(Vec::new())]])
+            let user = current_user(surroundings, context);
+            let flags = if user.must_change { vec![Value::string("password_change_required")] } else { Vec::new() };
+            Ok(vec![vec![Value::string(&user.name), roles(&user), Value::list(flags)]])
         }),
         tool(
             "dbms.currentUser",
             "The user of this session, for SHOW CURRENT USER.",
             USER,
-            |surroundings, context, _| Ok(vec![user(&surroundings.activity.client_of(context.interrupt).user)]),
+            |surroundings, context, _| Ok(vec![user(&current_user(surroundings, context))]),
         ),
-        tool("dbms.users", "Users who may log in, for SHOW USERS.", USER, |surroundings, _, _| {
-            let users = surroundings.activity.site().users.map(|users| users()).unwrap_or_default();
-            Ok(users.iter().map(|name| user(name)).collect())
+        tool("dbms.users", "Users who may log in, for SHOW USERS.", USER, |surroundings, context, _| {
+            let (users, sight) = (users(surroundings), Sight::of(surroundings, context));
+            Ok(users.iter().filter(|held| sight.has(&held.name)).map(user).collect())
+        }),
+        tool("dbms.roles", "Roles and the users who have them, for SHOW ROLES.", ROLE, |surroundings, context, _| {
+            let (users, sight) = (users(surroundings), Sight::of(surroundings, context));
+            let seen = users.iter().filter(|held| sight.has(&held.name));
+            let held = seen.flat_map(|user| user.roles.iter().map(|role| [role.as_str(), &user.name]));
+            let unused =
+                ROLES.iter().filter(|role| !users.iter().any(|user| user.roles.iter().any(|held| held == *role)));
+            let mut rows: Rows = held.map(|row| row.map(Value::string).to_vec()).collect();
+            rows.extend(unused.map(|role| vec![Value::string(role), Value::Null]));
+            Ok(rows)
         }),
         with(
             NAMES,
@@ -243,7 +257,10 @@ fn of_activity() -> Vec<Tool> {
                 "dbms.transactions",
                 "Transactions at work, for SHOW TRANSACTIONS.",
                 TRANSACTION,
-                |held, context, names| Ok(held.activity.transactions(&names_of(names), context.clock)),
+                |held, context, names| {
+                    let sight = Sight::of(held, context);
+                    Ok(held.activity.transactions(&names_of(names), |user| sight.has(user), context.clock))
+                },
             ),
         ),
         with(
@@ -252,7 +269,10 @@ fn of_activity() -> Vec<Tool> {
                 "dbms.terminateTransactions",
                 "Ends transactions, for TERMINATE TRANSACTIONS.",
                 TERMINATION,
-                |surroundings, _, ids| Ok(names_of(ids).into_iter().map(|id| termination(surroundings, &id)).collect()),
+                |held, context, ids| {
+                    let sight = Sight::of(held, context);
+                    Ok(names_of(ids).into_iter().map(|id| termination(held, &id, &sight)).collect())
+                },
             ),
         ),
     ]
@@ -265,13 +285,19 @@ fn of_statements() -> Vec<Tool> {
             "dbms.statements",
             "Statements that were run and what they cost, for SHOW STATEMENTS.",
             STATEMENT,
-            |surroundings, _, _| Ok(surroundings.statements.rows()),
+            |surroundings, context, _| {
+                Sight::of(surroundings, context).needs_all("SHOW STATEMENTS")?;
+                Ok(surroundings.statements.rows())
+            },
         ),
         tool(
             "dbms.resetStatements",
             "Forgets what SHOW STATEMENTS has counted; returns the number of statements.",
             FORGOTTEN,
-            |surroundings, _, _| Ok(vec![vec![Value::Int(surroundings.statements.reset() as i64)]]),
+            |surroundings, context, _| {
+                Sight::of(surroundings, context).needs_all("dbms.resetStatements")?;
+                Ok(vec![vec![Value::Int(surroundings.statements.reset() as i64)]])
+            },
         ),
     ]
 }
@@ -300,8 +326,59 @@ fn identity(surroundings: &Surroundings) -> Value {
     Value::string(&format!("{hash:016X}"))
 }
 
-fn user(name: &str) -> Vec<Value> {
-    vec![Value::string(name), Value::Null, Value::Bool(false), Value::Bool(false), Value::Null]
+/// Users whose doings a user may see.
+enum Sight {
+    /// All: an administrator's, or that of a process that has the database for itself.
+    All,
+    /// That user alone.
+    Own(String),
+}
+
+impl Sight {
+    fn of(surroundings: &Surroundings, context: &ProcedureContext<'_>) -> Sight {
+        let user = surroundings.activity.client_of(context.interrupt).user;
+        match surroundings.activity.site().administrator {
+            Some(administrator) if !administrator.is_admin(&user) => Sight::Own(user),
+            _ => Sight::All,
+        }
+    }
+
+    fn has(&self, user: &str) -> bool {
+        match self {
+            Sight::All => true,
+            Sight::Own(name) => name == user,
+        }
+    }
+
+    /// Fails unless it is that of all.
+    fn needs_all(&self, verb: &str) -> Result<()> {
+        match self {
+            Sight::All => Ok(()),
+            Sight::Own(name) => Err(error!(ReadOnly, "{verb} tells what others do, and {name} has not the role admin")
+                .with_detail(ErrorDetail::Forbidden)
+                .with_remedy("ask an administrator of the server")),
+        }
+    }
+}
+
+fn users(surroundings: &Surroundings) -> Vec<UserRow> {
+    surroundings.activity.site().administrator.and_then(|administrator| administrator.users()).unwrap_or_default()
+}
+
+/// The user of a session; without roles where nobody has to log in.
+fn current_user(surroundings: &Surroundings, context: &ProcedureContext<'_>) -> UserRow {
+    let name = surroundings.activity.client_of(context.interrupt).user;
+    let held = users(surroundings).into_iter().find(|user| user.name == name);
+    held.unwrap_or(UserRow { name, roles: Vec::new(), must_change: false, is_suspended: false })
+}
+
+fn roles(user: &UserRow) -> Value {
+    texts_of(user.roles.iter().map(String::as_str))
+}
+
+fn user(user: &UserRow) -> Vec<Value> {
+    let (must_change, is_suspended) = (Value::Bool(user.must_change), Value::Bool(user.is_suspended));
+    vec![Value::string(&user.name), roles(user), must_change, is_suspended, Value::Null]
 }
 
 /// Settings of Neo4j that its Browser looks at, with the values that fit here.
@@ -321,14 +398,16 @@ fn settings() -> Rows {
     .to_vec()
 }
 
-fn databases(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, arguments: &[Value]) -> Result<Rows> {
+fn databases(surroundings: &Surroundings, context: &mut ProcedureContext<'_>, arguments: &[Value]) -> Result<Rows> {
     let names = names_of(arguments);
     let address = surroundings.activity.site().address;
-    let row = |name: &str, is_system: bool| {
+    let row = |held: &DatabaseRow| {
+        let is_system = &*held.name == SYSTEM_NAME;
         let access = if surroundings.is_read_only && !is_system { "read-only" } else { "read-write" };
-        let is_default = Value::Bool(!is_system);
+        let is_default = Value::Bool(held.is_default);
+        let status = if held.is_online { "online" } else { "offline" };
         vec![
-            Value::string(name),
+            Value::string(&held.name),
             Value::string(if is_system { "system" } else { "standard" }),
             Value::list(Vec::new()),
             Value::string(access),
@@ -336,8 +415,8 @@ fn databases(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, argument
             Value::string("primary"),
             Value::Bool(true),
             Value::string("online"),
-            Value::string("online"),
-            Value::string(""),
+            Value::string(status),
+            Value::string(&held.message),
             is_default.clone(),
             is_default,
             Value::list(Vec::new()),
@@ -346,22 +425,35 @@ fn databases(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, argument
             Value::string("knotwork"),
         ]
     };
-    let all = [(DATABASE_NAME, false), (SYSTEM_NAME, true)];
     let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name));
-    Ok(all.iter().filter(|(name, _)| wanted(name)).map(|&(name, is_system)| row(name, is_system)).collect())
+    Ok(all_databases(surroundings, context).iter().filter(|held| wanted(&held.name)).map(row).collect())
+}
+
+/// The databases that a user may read, and `system`.
+fn all_databases(surroundings: &Surroundings, context: &ProcedureContext<'_>) -> Vec<DatabaseRow> {
+    let online = |name: &str, is_default| {
+        let name = Arc::from(name);
+        DatabaseRow { name, is_default, is_online: true, message: String::new() }
+    };
+    let mut all = match surroundings.activity.site().administrator {
+        Some(administrator) => administrator.databases(&surroundings.activity.client_of(context.interrupt).user),
+        None => vec![online(DATABASE_NAME, true)],
+    };
+    all.push(online(SYSTEM_NAME, false));
+    all
 }
 
 /// The name of the database that `SHOW DATABASES` may be asked in. It holds nothing.
 pub const SYSTEM_NAME: &str = "system";
 
-fn servers(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, _: &[Value]) -> Result<Rows> {
+fn servers(surroundings: &Surroundings, context: &mut ProcedureContext<'_>, _: &[Value]) -> Result<Rows> {
     let address = Value::string(&surroundings.activity.site().address);
     Ok(vec![vec![
         identity(surroundings),
         address,
         Value::string("Enabled"),
         Value::string("Available"),
-        texts_of([DATABASE_NAME, SYSTEM_NAME]),
+        texts_of(all_databases(surroundings, context).iter().map(|held| &*held.name)),
         identity(surroundings),
         Value::Null,
         Value::Null,
@@ -369,8 +461,8 @@ fn servers(surroundings: &Surroundings, _: &mut ProcedureContext<'_>, _: &[Value
     ]])
 }
 
-fn termination(surroundings: &Surroundings, id: &str) -> Vec<Value> {
-    let (user, message) = match surroundings.activity.terminate(id) {
+fn termination(surroundings: &Surroundings, id: &str, sight: &Sight) -> Vec<Value> {
+    let (user, message) = match surroundings.activity.terminate(id, |user| sight.has(user)) {
         Terminated::Told(user) => (Value::string(&user), "Transaction terminated."),
         Terminated::NotFound => (Value::Null, "Transaction not found."),
     };

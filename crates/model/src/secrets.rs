@@ -6,8 +6,57 @@
 /// The letter that stands in the place of each one of a password, so that a caret below it still points to the same word.
 const MASK: char = '*';
 
-/// The same text with each letter of a password in a URL hidden: of `scheme://user:password@host` and `?password=`.
+/// The same text with each letter of a password hidden: in a URL, of `scheme://user:password@host` and `?password=`, and in a
+/// statement, of `PASSWORD '…'` and `PASSWORD FROM '…' TO '…'`.
 pub fn masked(text: &str) -> String {
+    masked_literals(&masked_urls(text))
+}
+
+/// Words of statements between which passwords stand.
+const WORD: &str = "password";
+const BETWEEN: [&str; 2] = ["from", "to"];
+
+/// Hides the literals behind the word.
+fn masked_literals(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    while let Some(found) = lower[done..].find(WORD) {
+        let mut end = done + found + WORD.len();
+        while let Some((start, close)) = literal_behind(&lower, end) {
+            out.push_str(&text[done..start]);
+            out.extend(text[start..close].chars().map(|_| MASK));
+            (done, end) = (close, close + 1);
+        }
+        let end = end.min(text.len());
+        out.push_str(&text[done..end]);
+        done = end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// The content of the literal that stands behind a place, perhaps with a word between; its end is that of the text if it has none.
+fn literal_behind(lower: &str, place: usize) -> Option<(usize, usize)> {
+    let rest = lower.get(place..)?;
+    let mut blank = rest.trim_start();
+    if blank.len() == rest.len() && !blank.starts_with(['\'', '"']) {
+        return None;
+    }
+    for word in BETWEEN {
+        blank = blank.strip_prefix(word).map_or(blank, str::trim_start);
+    }
+    let quote = blank.chars().next().filter(|quote| ['\'', '"'].contains(quote))?;
+    let start = lower.len() - blank.len() + 1;
+    let mut is_escaped = false;
+    let close = lower[start..].char_indices().find(|&(_, letter)| {
+        let is_close = letter == quote && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_close
+    });
+    Some((start, close.map_or(lower.len(), |(at, _)| start + at)))
+}
+
+fn masked_urls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("://") {
@@ -87,6 +136,15 @@ mod tests {
             ("x://h:5432/d?options=a@b&password=geheim", "x://h:5432/d?options=a@b&password=******"),
             ("redis://:pw@h", "redis://:**@h"),
             ("x://ann@h/d@e no://thing", "x://ann@h/d@e no://thing"),
+            (
+                "CREATE USER a SET PASSWORD 'gehü' CHANGE NOT REQUIRED",
+                "CREATE USER a SET PASSWORD '****' CHANGE NOT REQUIRED",
+            ),
+            ("SET PASSWORD\n\"a'b\\\"c\" SET", "SET PASSWORD\n\"******\" SET"),
+            ("set password from 'ab' to 'cd'; RETURN 'x'", "set password from '**' to '**'; RETURN 'x'"),
+            ("SET PASSWORD 'never ends", "SET PASSWORD '**********"),
+            ("RETURN n.password = $p, 'x'", "RETURN n.password = $p, 'x'"),
+            ("password", "password"),
         ] {
             assert_eq!(masked(text), expected);
         }

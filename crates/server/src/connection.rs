@@ -10,16 +10,16 @@ use std::time::Duration;
 use bolt::message::{Scope, is_urgent};
 use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, answer, own};
-use database::{Client, Session};
+use database::{Client, DATABASE_NAME, Database, Session};
 use model::limits::VALUE_DEPTH_MAX;
 
 use crate::convert::Form;
+use crate::databases::{Found, Place};
 use crate::limits::{
     HALF_MESSAGE_TIME, HTTP_IDLE_TIME, LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX,
     UNSENT_BYTES_MAX, VALUES_PER_MESSAGE,
 };
 use crate::serve::Server;
-use crate::settings::DATABASE;
 use crate::transactions::Transaction;
 use crate::wire::Wire;
 use crate::{failure, login, statement};
@@ -117,26 +117,62 @@ impl Connection {
             self.link.server.strangers.fetch_sub(1, Ordering::Relaxed);
         }
         self.link.wire.allow(self.link.server.settings.message_bytes_max);
+        self.link.user = user.to_owned();
         if self.session.is_none() {
-            let mut session = self.link.server.database.session();
-            if let Some(own) = self.link.own {
-                own.set(&mut session, self.link.wire.peer().is_some());
-            }
+            self.link.database = Arc::from(DATABASE_NAME);
+            let session = self.new_session(&self.link.server.database);
             self.link.wire.stop_by(session.interrupt());
             self.session = Some(session);
+        } else {
+            let client = self.client();
+            self.session.iter_mut().for_each(|session| session.set_client(client.clone()));
         }
-        let client = self.client(user);
-        if let Some(session) = &mut self.session {
-            session.set_client(client);
+    }
+
+    /// A session of its client in a database.
+    pub(crate) fn new_session(&self, database: &Database) -> Session {
+        let mut session = database.session();
+        if let Some(own) = self.link.own {
+            own.set(&mut session, self.link.wire.peer().is_some());
+        }
+        session.set_client(self.client());
+        session
+    }
+
+    /// The database of that name: that of the server for none. Fails if it is not there, or cannot be used now.
+    pub(crate) fn find(&self, database: Option<&str>) -> Result<Place, Failure> {
+        match self.link.server.databases.find(database) {
+            Found::Here(place) => Ok(place),
+            Found::Nothing => Err(failure::no_database(database.unwrap_or_default())),
+            Found::Offline(message) => Err(failure::offline(message)),
+        }
+    }
+
+    /// Goes to the database of that name, outside of transactions.
+    pub(crate) fn enter(&mut self, database: Option<&str>) -> Result<(), Failure> {
+        let place = self.find(database)?;
+        if self.session.is_none() || *self.link.database != *place.name {
+            let session = self.new_session(&place.database);
+            self.link.wire.stop_by(session.interrupt());
+            self.link.database = place.name;
+            self.session = Some(session);
+        }
+        Ok(())
+    }
+
+    /// Leaves a database that may be dropped, unless a transaction is open in it: a session would keep it.
+    fn leave(&mut self) {
+        if self.transaction.is_none() && *self.link.database != *DATABASE_NAME {
+            self.session = None;
         }
     }
 
     /// Its client as others see it.
-    fn client(&self, user: &str) -> Client {
+    pub(crate) fn client(&self) -> Client {
         let protocol = if self.is_http { "http" } else { "bolt" };
         let peer = self.link.wire.peer();
         Client {
-            user: user.to_owned(),
+            user: self.link.user.clone(),
             address: peer.map_or_else(|| "the socket of the store".to_owned(), |peer| peer.to_string()),
             connection: format!("{protocol}-{}", self.number),
             protocol: protocol.to_owned(),
@@ -188,6 +224,7 @@ impl Connection {
             }
             if self.link.has_unsent() {
                 // The front waits until the client reads.
+                self.leave();
                 return Next::Park;
             }
             if self.link.answering.is_some() || self.link.wire.has_message() {
@@ -198,6 +235,7 @@ impl Connection {
             }
             if self.link.server.pool.is_short() || !self.link.wire.wait(false, LINGER) {
                 self.quiet_since_ns = (self.is_http && !self.is_stranger).then(|| self.link.server.now_ns());
+                self.leave();
                 return Next::Park;
             }
         }
@@ -451,9 +489,12 @@ impl Connection {
 
     fn route(&mut self, request: &Request) {
         let Request::Route(routing, _, database, impersonated) = request else { return };
-        if let Err(failure) = statement::check_place(database.as_deref(), impersonated.as_deref()) {
-            return self.link.fail(failure);
-        }
+        let found =
+            statement::check_impersonation(impersonated.as_deref()).and_then(|()| self.find(database.as_deref()));
+        let name = match found {
+            Ok(place) => place.name,
+            Err(failure) => return self.link.fail(failure),
+        };
         let server = &self.link.server;
         let dialled = bolt::message::text(routing, "address").map(str::to_owned);
         let own = self.link.wire.own_address().map(|address| address.to_string());
@@ -464,7 +505,7 @@ impl Connection {
             out.map(3);
             out.string("ttl");
             out.int(300);
-            out.entry("db", DATABASE);
+            out.entry("db", &name);
             out.string("servers");
             out.list(3);
             for role in ["ROUTE", "READ", "WRITE"] {

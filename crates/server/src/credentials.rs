@@ -1,19 +1,20 @@
 //! Users and their passwords, and how often they may be guessed.
 //!
-//! The file has a line for each user: name, method, cost, salt and hash. A password that was right is known again for some
-//! minutes by a keyed digest, since the method takes memory and time on purpose. A wrong one makes its sender wait: the user's
-//! name from that address, and no one else.
+//! A password that was right is known again for some minutes by a keyed digest, since the method takes memory and time on
+//! purpose. A wrong one makes its sender wait: the user's name from that address, and no one else.
+//!
+//! Invariant: what a change of users says is in the file before it holds, and holds for the next statement of open connections.
 
 use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use model::{Map, Result, error};
 use sha2::{Digest, Sha256};
 
 use crate::private_file::{self, PRIVATE};
+use crate::users::{self, Grant, Role, User, hex};
 
 /// The name of the first user: the one that examples of drivers have.
 pub const FIRST_USER: &str = "neo4j";
@@ -44,12 +45,20 @@ pub(crate) enum Verdict {
     Wrong,
     /// It was wrong too often just now.
     TooMany,
+    /// The password is right, and the user may not log in.
+    Suspended,
 }
 
-struct User {
-    name: String,
-    salt: Vec<u8>,
-    hash: Vec<u8>,
+impl Verdict {
+    /// Its name in the audit log.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verdict::Welcome => "success",
+            Verdict::Wrong => "wrong name or password",
+            Verdict::TooMany => "throttled",
+            Verdict::Suspended => "suspended",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -60,7 +69,10 @@ struct Failures {
 
 /// The users of a server.
 pub(crate) struct Credentials {
-    users: Vec<User>,
+    file: PathBuf,
+    users: RwLock<Vec<User>>,
+    /// Held while users are changed.
+    changing: Mutex<()>,
     key: [u8; 32],
     known: Mutex<Map<[u8; 32], u64>>,
     failures: Mutex<Map<(String, IpAddr), Failures>>,
@@ -82,19 +94,9 @@ fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A name that nobody can guess.
 pub(crate) fn random_name() -> Result<String> {
     Ok(hex(&random::<16>()?))
-}
-
-fn of_hex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8)).collect()
 }
 
 fn hash(password: &str, salt: &[u8]) -> Result<Vec<u8>> {
@@ -127,51 +129,45 @@ pub fn first_start(file: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(told))
 }
 
-/// Sets the password of the first user, and makes the file if it is not there.
+/// Sets the password of the first user, who may do everything then, and makes the file if it is not there. Others stay.
 ///
 /// # Errors
-/// Fails if the password is too short, or the file cannot be written.
+/// Fails if the password is too short, or the file cannot be read or written.
 pub fn set_password(file: &Path, password: &str) -> Result<()> {
+    let (salt, hash) = hashed(password)?;
+    let grants = vec![Grant { role: Role::Admin, database: None }];
+    let name = FIRST_USER.to_owned();
+    let first = User { name, salt, hash, must_change: false, is_suspended: false, grants };
+    let is_there = std::fs::metadata(file).is_ok_and(|metadata| metadata.len() > 0);
+    let mut users = if is_there { users::read(file, &cost())? } else { Vec::new() };
+    users.retain(|user| user.name != FIRST_USER);
+    users.insert(0, first);
+    users::write(file, &users, &cost())
+}
+
+/// The salt and the hash of a new password.
+pub(crate) fn hashed(password: &str) -> Result<(Vec<u8>, Vec<u8>)> {
     if password.len() < PASSWORD_BYTES_MIN {
         return Err(error!(Argument, "a password has {PASSWORD_BYTES_MIN} characters at least")
             .with_remedy("choose a longer one"));
     }
     let salt = random::<16>()?;
     let hash = hash(password, &salt)?;
-    let line = format!("{FIRST_USER} argon2id m={MEMORY_KIB},t={PASSES},p=1 {} {}\n", hex(&salt), hex(&hash));
-    private_file::write(file, &line, PRIVATE)
+    Ok((salt.to_vec(), hash))
+}
+
+/// The cost of the method, as lines of users say it.
+fn cost() -> String {
+    format!("m={MEMORY_KIB},t={PASSES},p=1")
 }
 
 impl Credentials {
     /// Reads the file of users.
     pub(crate) fn read(path: &Path) -> Result<Credentials> {
-        let text = std::fs::read_to_string(path).map_err(|cause| file_failure(path, &cause))?;
-        let metadata = std::fs::metadata(path).map_err(|cause| file_failure(path, &cause))?;
-        if metadata.permissions().mode() & 0o077 != 0 {
-            return Err(error!(File, "{}: others than its owner may read the file of users", path.display())
-                .with_remedy("take the right from them, as with chmod 600"));
-        }
-        let cost = format!("m={MEMORY_KIB},t={PASSES},p=1");
-        let user = |(number, line): (usize, &str)| {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let parsed = match fields.as_slice() {
-                [name, "argon2id", held, salt, hash] if *held == cost => {
-                    of_hex(salt).zip(of_hex(hash)).map(|(salt, hash)| User { name: (*name).to_owned(), salt, hash })
-                }
-                _ => None,
-            };
-            parsed.ok_or_else(|| {
-                error!(File, "{}: line {} is no user", path.display(), number + 1)
-                    .with_remedy("set the password anew: knot serve STORE --set-password")
-            })
-        };
-        let users = text.lines().enumerate().map(user).collect::<Result<Vec<_>>>()?;
-        if users.is_empty() {
-            return Err(error!(File, "{}: no user stands in it, so that nobody could log in", path.display())
-                .with_remedy("set a password with knot serve STORE --set-password, or delete the file for a new one"));
-        }
         Ok(Credentials {
-            users,
+            file: path.to_path_buf(),
+            users: RwLock::new(users::read(path, &cost())?),
+            changing: Mutex::default(),
             key: random()?,
             known: Mutex::default(),
             failures: Mutex::default(),
@@ -180,24 +176,50 @@ impl Credentials {
         })
     }
 
-    /// The names of the users.
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.users.iter().map(|user| user.name.clone()).collect()
+    /// The users as they are now.
+    pub(crate) fn users(&self) -> RwLockReadGuard<'_, Vec<User>> {
+        self.users.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A user as it is now.
+    pub(crate) fn user(&self, name: &str) -> Option<User> {
+        self.users().iter().find(|user| user.name == name).cloned()
+    }
+
+    /// Changes the users, in their file first.
+    ///
+    /// # Errors
+    /// Fails with the error of the change, or if the file cannot be written, or nobody could change users any more.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Vec<User>) -> Result<()>) -> Result<()> {
+        let _changing = locked(&self.changing);
+        let mut users = self.users().clone();
+        change(&mut users)?;
+        if !users.iter().any(|user| user.is_administrator() && !user.is_suspended) {
+            return Err(error!(SchemaRule, "no user would be left who has the role admin and may log in")
+                .with_remedy("give the role to another user before"));
+        }
+        users::write(&self.file, &users, &cost())?;
+        *self.users.write().unwrap_or_else(PoisonError::into_inner) = users;
+        locked(&self.known).clear();
+        Ok(())
     }
 
     /// Says whether a name and a password belong together.
     pub(crate) fn check(&self, user: &str, password: &str, from: IpAddr, now_ns: u64) -> Verdict {
         let digest = self.digest(user, password);
+        let held = self.user(user);
+        let welcome =
+            if held.as_ref().is_some_and(|held| held.is_suspended) { Verdict::Suspended } else { Verdict::Welcome };
         if locked(&self.known).get(&digest).is_some_and(|until| now_ns < *until) {
-            return Verdict::Welcome;
+            return welcome;
         }
         // A name that nobody has takes no more room than one.
-        let is_known_name = self.users.iter().any(|held| held.name == user);
+        let is_known_name = held.is_some();
         let sender = (if is_known_name { user.to_owned() } else { String::new() }, from);
         if locked(&self.failures).get(&sender).is_some_and(|failures| now_ns < failures.not_before_ns) {
             return Verdict::TooMany;
         }
-        if !self.is_right(user, password) {
+        if !self.is_right(held.as_ref(), password) {
             let mut failures = locked(&self.failures);
             if failures.len() >= ENTRIES_MAX {
                 failures.retain(|_, held| held.not_before_ns > now_ns);
@@ -216,7 +238,7 @@ impl Credentials {
             known.clear();
         }
         known.insert(digest, now_ns + KNOWN_NS);
-        Verdict::Welcome
+        welcome
     }
 
     fn digest(&self, user: &str, password: &str) -> [u8; 32] {
@@ -228,18 +250,18 @@ impl Credentials {
         digest.finalize().into()
     }
 
-    fn is_right(&self, user: &str, password: &str) -> bool {
+    /// True if the password is that of the user.
+    pub(crate) fn is_right(&self, user: Option<&User>, password: &str) -> bool {
         let waiting = self.ended.wait_while(locked(&self.attempts), |attempts| *attempts >= ATTEMPTS_AT_ONCE);
         let mut attempts = waiting.unwrap_or_else(PoisonError::into_inner);
         *attempts += 1;
         drop(attempts);
         // The work is the same for a name that nobody has, so that its time does not tell.
-        let held = self.users.iter().find(|held| held.name == user);
-        let salt = held.map_or(&[0; 16][..], |held| &held.salt);
+        let salt = user.map_or(&[0; 16][..], |user| &user.salt);
         let hashed = hash(password, salt);
         *locked(&self.attempts) -= 1;
         self.ended.notify_one();
-        held.is_some_and(|held| hashed.is_ok_and(|hash| is_same(&hash, &held.hash)))
+        user.is_some_and(|user| hashed.is_ok_and(|hash| is_same(&hash, &user.hash)))
     }
 }
 
@@ -296,7 +318,8 @@ mod tests {
         );
         // The remedy helps.
         set_password(&file, "long enough").unwrap();
-        assert_eq!(Credentials::read(&file).unwrap().names(), ["neo4j"]);
+        let users = Credentials::read(&file).unwrap();
+        assert!(users.user("neo4j").is_some_and(|user| user.is_administrator()));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

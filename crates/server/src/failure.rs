@@ -3,7 +3,9 @@
 use bolt::Failure;
 use bolt::answer::Position;
 use bolt::own;
-use model::error::{Error, ErrorCode, ErrorPhase};
+use model::error::{Error, ErrorCode, ErrorDetail, ErrorPhase};
+
+use crate::administration::Denial;
 
 /// A failure of the protocol, not of a statement.
 pub(crate) fn of_protocol(message: impl Into<String>) -> Failure {
@@ -58,11 +60,49 @@ pub(crate) fn not_from_another_process() -> Failure {
 
 /// The database that was asked for is none of ours.
 pub(crate) fn no_database(name: &str) -> Failure {
-    let message = format!(
-        "there is no database '{name}' here; this server has one, whose name is neo4j, and system for lists of them"
-    );
-    let code = "Neo.ClientError.Database.DatabaseNotFound";
-    plain(code, "42N00", "syntax error or access rule violation - no such database", message)
+    let error = Error::new(ErrorCode::NotFound, format!("there is no database '{name}' here"));
+    let remedy = "SHOW DATABASES tells those that there are";
+    let mut failure = of_error(&error.with_detail(ErrorDetail::DatabaseNotFound).with_remedy(remedy), "");
+    (failure.status, failure.description) =
+        ("42N00", "error: syntax error or access rule violation - no such database".to_owned());
+    failure
+}
+
+/// The database that was asked for cannot be used now.
+pub(crate) fn offline(message: String) -> Failure {
+    let description = "connection exception - database unavailable";
+    let error = Error::new(ErrorCode::Connection, message.clone());
+    let mut failure = plain("Neo.TransientError.General.DatabaseUnavailable", "08N09", description, message);
+    failure.details = details(&error);
+    failure
+}
+
+/// A user may not do something.
+pub(crate) fn denied(denial: Denial, user: &str, database: &str) -> Failure {
+    let (code, message, remedy) = match denial {
+        Denial::Gone => {
+            ("Forbidden", format!("the user '{user}' was dropped or suspended"), "ask an administrator".to_owned())
+        }
+        Denial::MustChange => (
+            "CredentialsExpired",
+            "the password must be changed first".to_owned(),
+            "run ALTER CURRENT USER SET PASSWORD FROM 'old' TO 'new'".to_owned(),
+        ),
+        Denial::Role { needed, has } => {
+            let has = has.map_or_else(|| "no role".to_owned(), |role| format!("the role {}", role.name()));
+            let needed = needed.name();
+            let message =
+                format!("the statement needs the role {needed} in '{database}', and '{user}' has {has} there");
+            let remedy = format!("an administrator gives it by GRANT ROLE {needed} ON DATABASE `{database}` TO {user}");
+            ("Forbidden", message, remedy)
+        }
+    };
+    let error = Error::new(ErrorCode::ReadOnly, message).with_detail(ErrorDetail::Forbidden).with_remedy(remedy);
+    let mut failure = of_error(&error, "");
+    failure.code = format!("Neo.ClientError.Security.{code}");
+    (failure.status, failure.description) =
+        ("42NFF", "error: syntax error or access rule violation - permission denied".to_owned());
+    failure
 }
 
 /// The transaction was undone because somebody has ended it.
@@ -151,7 +191,12 @@ fn details(error: &Error) -> Vec<(&'static str, String)> {
 fn code(error: &Error) -> &'static str {
     match (error.code(), error.phase()) {
         (ErrorCode::Type, ErrorPhase::Compile) => "Neo.ClientError.Statement.SyntaxError",
-        (code, _) => code.bolt_status(),
+        (code, _) => match error.detail() {
+            Some(ErrorDetail::DatabaseExists) => "Neo.ClientError.Database.ExistingDatabaseFound",
+            Some(ErrorDetail::DatabaseNotFound) => "Neo.ClientError.Database.DatabaseNotFound",
+            Some(ErrorDetail::Forbidden) => "Neo.ClientError.Security.Forbidden",
+            _ => code.bolt_status(),
+        },
     }
 }
 
@@ -200,7 +245,7 @@ fn status(error: &Error) -> (&'static str, &'static str) {
 pub(crate) fn http_status(failure: &Failure) -> u16 {
     match failure.code.as_str() {
         "Neo.ClientError.Security.Unauthorized" => 401,
-        "Neo.ClientError.Security.Forbidden" => 403,
+        "Neo.ClientError.Security.Forbidden" | "Neo.ClientError.Security.CredentialsExpired" => 403,
         "Neo.ClientError.Security.AuthenticationRateLimit" => 429,
         "Neo.ClientError.Database.DatabaseNotFound" | "Neo.ClientError.Transaction.TransactionNotFound" => 404,
         "Neo.ClientError.Transaction.TransactionAccessedConcurrently" => 409,

@@ -20,6 +20,10 @@
 //! - `connection`: requests of a client, one request after the other.
 //! - `login`: logins.
 //! - `own`: sessions of our own clients.
+//! - [`databases`]: the databases of a server.
+//! - `users`: users and their roles, in their file.
+//! - `administration`: commands about databases, users and roles, and what the roles allow.
+//! - `audit`: the audit log.
 //! - `private_file`: files that hold secrets.
 //! - `credentials`: users and passwords, and how often they may be guessed.
 //! - `statement`: one statement, whose rows go to the client as it asks for them.
@@ -32,12 +36,15 @@
 //! Invariants: nothing of a client reaches a session before it has logged in; a client that does not read holds a thread no
 //! longer than `Settings::patience`, and memory no more than `limits` says; every wait has an end.
 
+mod administration;
 mod arrivals;
+mod audit;
 mod bookmarks;
 mod connection;
 pub mod convert;
 mod counts;
 pub mod credentials;
+pub mod databases;
 mod failure;
 mod http;
 mod inbox;
@@ -56,10 +63,12 @@ mod statement;
 mod summary;
 pub mod tls;
 mod transactions;
+mod users;
 mod websocket;
 mod wire;
 
 pub use bolt::Version;
+pub use databases::Folder;
 pub use serve::serve;
 pub use settings::{Admission, Settings};
 pub use share::{Sharing, share};

@@ -6,6 +6,7 @@ use bolt::message::{Map, get, text};
 use bolt::structures::Moments;
 use bolt::{Failure, Request, Value, Version, answer};
 
+use crate::audit::Event;
 use crate::connection::Connection;
 use crate::credentials::Verdict;
 use crate::failure;
@@ -112,8 +113,14 @@ pub(crate) fn check<'c>(connection: &Connection, claim: Claim<'c>) -> Result<&'c
     };
     let verdict = credentials.check(user, password, peer.ip(), server.now_ns());
     server.counts.login(verdict == Verdict::Welcome);
+    // Each request of HTTP says who sends it: one that goes on is no login.
+    if verdict != Verdict::Welcome || connection.is_stranger() {
+        let event = Event::of_login(user, peer.to_string(), verdict.name());
+        server.audit.record(&event, server.database.clock().unix_us());
+    }
     match verdict {
         Verdict::Welcome => Ok(user),
+        Verdict::Suspended => Err(unauthorized("the user is suspended: an administrator lets it in again")),
         Verdict::Wrong => Err(unauthorized("the name or the password is wrong")),
         Verdict::TooMany => Err(failure::plain(
             "Neo.ClientError.Security.AuthenticationRateLimit",

@@ -12,7 +12,7 @@ pub(crate) const PRIVATE: u32 = 0o600;
 /// Rights of a file that everybody may read.
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Writes a file with these rights, as a whole or not at all.
+/// Writes a file with these rights, as a whole or not at all, and durably.
 pub(crate) fn write(path: &Path, text: &str, rights: u32) -> Result<()> {
     let new = beside(path, ".new");
     let write = || -> std::io::Result<()> {
@@ -21,9 +21,15 @@ pub(crate) fn write(path: &Path, text: &str, rights: u32) -> Result<()> {
         file.set_permissions(Permissions::from_mode(rights))?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        std::fs::rename(&new, path)
+        std::fs::rename(&new, path)?;
+        sync_folder(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")))
     };
     write().map_err(|cause| Error::of_file(path, &cause))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
+    OpenOptions::new().read(true).open(path)?.sync_all()
 }
 
 /// The file beside another, whose name has that at its end.

@@ -10,16 +10,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use database::activity::Users;
-use database::{Database, Interrupt, Site};
+use database::{Database, Interrupt};
 use model::{Consumer, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::administration::Keeper;
 use crate::arrivals::{Arrivals, Share};
+use crate::audit::Audit;
 use crate::bookmarks::Bookmarks;
 use crate::connection::Connection;
 use crate::counts::Counts;
 use crate::credentials::Credentials;
+use crate::databases::Databases;
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::settings::{Admission, Settings};
@@ -33,10 +35,14 @@ pub(crate) const LOOK_TIME: Duration = Duration::from_millis(100);
 
 /// State of a server that its threads share.
 pub(crate) struct Server {
+    /// The database that the server was started with.
     pub(crate) database: Database,
+    /// That one, and the others.
+    pub(crate) databases: Arc<Databases>,
     pub(crate) settings: Settings,
     /// `None` if everybody may come in.
-    pub(crate) credentials: Option<Credentials>,
+    pub(crate) credentials: Option<Arc<Credentials>>,
+    pub(crate) audit: Audit,
     identity: Option<Arc<Identity>>,
     arrivals: Arc<Arrivals>,
     pub(crate) bookmarks: Bookmarks,
@@ -66,16 +72,16 @@ impl Server {
         self.is_ending.load(Ordering::Acquire)
     }
 
-    /// Says to the database where it is reached, and by whom.
-    fn tell_site(self: &Arc<Server>, addresses: &[SocketAddr]) {
+    /// Says to the databases where they are reached, and who keeps them.
+    fn tell_sites(&self, addresses: &[SocketAddr]) {
         let own = addresses.first().map(SocketAddr::to_string);
-        let server = Arc::downgrade(self);
-        let users = move || -> Vec<String> {
-            let credentials = server.upgrade();
-            credentials.and_then(|server| server.credentials.as_ref().map(Credentials::names)).unwrap_or_default()
+        let keeper = Keeper {
+            databases: Arc::downgrade(&self.databases),
+            credentials: self.credentials.clone(),
+            audit: self.audit.clone(),
+            address: self.settings.advertised.clone().or(own).unwrap_or_default().into(),
         };
-        let users = self.credentials.is_some().then(|| Arc::new(users) as Users);
-        self.database.set_site(Site { address: self.settings.advertised.clone().or(own).unwrap_or_default(), users });
+        self.databases.all().iter().for_each(|place| keeper.tell(place));
     }
 
     /// Gives a connection to the front.
@@ -107,10 +113,14 @@ impl Server {
         let (waker, woken) = pipe().map_err(|cause| error!(Io, "cannot make a pipe: {cause}"))?;
         let arrivals = Arrivals::new((database.memory().limit() / ARRIVALS_SHARE).max(settings.message_bytes_max));
         let bookmarks = Bookmarks::new(database.path());
+        let databases = Arc::new(Databases::open(database.clone(), settings.databases.clone())?);
+        let audit = Audit(settings.audit_log.clone());
         let server = Server {
             database,
+            databases,
             settings,
-            credentials,
+            credentials: credentials.map(Arc::new),
+            audit,
             identity,
             arrivals,
             bookmarks,
@@ -150,7 +160,7 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
     database.forbid_files();
     let (server, woken) = Server::new(database, settings, credentials, identity)?;
     let addresses: Vec<SocketAddr> = listeners.iter().filter_map(Listener::address).collect();
-    server.tell_site(&addresses);
+    server.tell_sites(&addresses);
     ready(&addresses);
     let mut front = Front::new(server, listeners, woken);
     while end.check_unpaused().is_ok() {

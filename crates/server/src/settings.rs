@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bolt::Version;
+use database::line_log::LineLog;
 
+use crate::databases::Folder;
 use crate::tls::Tls;
-
-/// The name of the one database: that which clients take if they are told none.
-pub(crate) const DATABASE: &str = database::DATABASE_NAME;
 
 /// The name that drivers look at: most refuse a server that does not begin like this.
 pub(crate) fn agent() -> String {
@@ -32,6 +32,10 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// Clients that may come in.
     pub admission: Admission,
+    /// Folder of the databases that are made by statements; `None` if there are none.
+    pub databases: Option<Folder>,
+    /// Log of logins and of commands about databases and users.
+    pub audit_log: Option<Arc<LineLog>>,
     /// TLS; `None` if there is none.
     pub tls: Option<Tls>,
     /// The address to give to clients that ask for a route and do not say what they dialled.
@@ -67,6 +71,8 @@ impl Default for Settings {
         Settings {
             listen: Vec::new(),
             admission: Admission::Everybody,
+            databases: None,
+            audit_log: None,
             tls: None,
             advertised: None,
             newest: Version::ALL[0],

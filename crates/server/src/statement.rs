@@ -18,30 +18,26 @@ use crate::connection::{Connection, Link};
 use crate::convert::Form;
 use crate::counts::Protocol;
 use crate::limits::{METADATA_BYTES_MAX, SMALL_VALUES_BYTES, STREAMS_MAX};
-use crate::settings::DATABASE;
 use crate::transactions::Transaction;
 use crate::{convert, failure};
 use sink::Sink;
 
-/// Fails unless a client means the one database, and acts for itself.
-pub(crate) fn check_place(database: Option<&str>, impersonated: Option<&str>) -> Result<(), Failure> {
-    if let Some(name) = impersonated {
-        let message = format!("nobody can act in the place of '{name}': Knotwork has no impersonation");
-        let description = "syntax error or access rule violation - permission denied";
-        return Err(failure::plain("Neo.ClientError.Security.Forbidden", "42NFF", description, message));
-    }
-    match database {
-        Some(name) if !name.eq_ignore_ascii_case(DATABASE) && !is_system(database) => Err(failure::no_database(name)),
-        _ => Ok(()),
-    }
+/// Fails unless a client acts for itself.
+pub(crate) fn check_impersonation(impersonated: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = impersonated else { return Ok(()) };
+    let message = format!("nobody can act in the place of '{name}': Knotwork has no impersonation");
+    let description = "syntax error or access rule violation - permission denied";
+    Err(failure::plain("Neo.ClientError.Security.Forbidden", "42NFF", description, message))
 }
 
 fn is_system(database: Option<&str>) -> bool {
     database.is_some_and(|name| name.eq_ignore_ascii_case(SYSTEM_NAME))
 }
 
-fn check_scope(connection: &Connection, scope: &Scope) -> Result<(), Failure> {
-    check_place(scope.database.as_deref(), scope.impersonated.as_deref())?;
+/// Goes to the database that a client means, if it may.
+fn enter(connection: &mut Connection, scope: &Scope) -> Result<(), Failure> {
+    check_impersonation(scope.impersonated.as_deref())?;
+    connection.enter(scope.database.as_deref())?;
     let server = &connection.link.server;
     if server.is_ending() {
         return Err(failure::ending());
@@ -65,10 +61,11 @@ pub(crate) fn begin(connection: &mut Connection, request: Request) {
         return connection.fail(failure);
     }
     let names_database = connection.link.form.version.tells_database() && scope.database.is_none();
+    let database = connection.link.database.clone();
     answer::success(&mut connection.link.out, |out| {
         out.map(usize::from(names_database));
         if names_database {
-            out.entry("db", DATABASE);
+            out.entry("db", &database);
         }
     });
     connection.link.machine.succeed(&request);
@@ -76,7 +73,7 @@ pub(crate) fn begin(connection: &mut Connection, request: Request) {
 
 /// Begins a transaction in the session of a connection.
 pub(crate) fn open(connection: &mut Connection, scope: &Scope) -> Result<(), Failure> {
-    check_scope(connection, scope)?;
+    enter(connection, scope)?;
     let Some(session) = &mut connection.session else { return Ok(()) };
     session.begin().map_err(|error| failure::of_error(&error, ""))?;
     note_metadata(session, scope, connection.link.form);
@@ -143,7 +140,7 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
             Err(failure::of_protocol(format!("the transaction has {STREAMS_MAX} results open")))
         }
         Some(_) => Ok(()),
-        None => check_scope(connection, &scope),
+        None => enter(connection, &scope),
     };
     let form = connection.link.form;
     let ready = checked

@@ -7,13 +7,14 @@ use database::result::Hint;
 use database::{Counters, Outlook, PlanLine, StatementSummary};
 
 use crate::failure::position;
-use crate::settings::DATABASE;
 
 /// The end of a statement.
 pub(crate) struct Ending<'e> {
     pub(crate) version: Version,
     /// For our own client.
     pub(crate) is_own: bool,
+    /// The name of the database.
+    pub(crate) database: &'e str,
     pub(crate) text: &'e str,
     pub(crate) summary: &'e StatementSummary,
     pub(crate) outlook: Option<Outlook>,
@@ -45,7 +46,7 @@ pub(crate) fn message(ending: &Ending<'_>) -> Vec<u8> {
         out.entry("type", kind(ending));
         out.string("t_last");
         out.int(ending.last_ms as i64);
-        out.entry("db", DATABASE);
+        out.entry("db", ending.database);
         if !stats.is_empty() {
             write_stats(out, &stats, &summary.counters);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bolt::message::Scope;
 use database::Session;
@@ -29,6 +29,8 @@ pub(crate) struct Owner {
 /// A transaction between two requests.
 pub(crate) struct Open {
     pub(crate) session: Session,
+    /// The database of the session.
+    pub(crate) database: Arc<str>,
     pub(crate) transaction: Transaction,
 }
 

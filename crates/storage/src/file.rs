@@ -46,6 +46,9 @@ pub mod write;
 pub use scan::FileScan;
 pub use write::{FileWriter, TemporaryFile};
 
+/// Nodes whose blocks are asked for before the first of them is read, at most.
+const NODES_AHEAD: usize = 1_024;
+
 /// Entry of a file in the manifest: it names the file and tells it from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileEntry {
@@ -317,6 +320,14 @@ impl StoreFile {
     /// read: more would push each other out again.
     pub fn ahead_blocks_max(&self) -> usize {
         self.blocks.ahead_blocks_max()
+    }
+
+    /// Number of nodes for which two blocks of each of the files are usefully asked for before the first is read: one of
+    /// pointers, one of edges.
+    pub fn nodes_ahead<'f>(files: impl Iterator<Item = &'f Arc<StoreFile>> + Clone) -> usize {
+        let cold = files.clone().filter(|file| file.is_cold()).map(|file| file.ahead_blocks_max());
+        let blocks_max = cold.min().unwrap_or(usize::MAX);
+        (blocks_max / 2 / files.count().max(1)).clamp(1, NODES_AHEAD)
     }
 
     /// Takes back [`StoreFile::retire`]: a manifest names the file now.

@@ -3,6 +3,7 @@
 //! Invariant: where the memtable says nothing about a node or edge, the files are right about it. Each read does the work
 //! of merging only for the kinds of changes that the memtable holds.
 
+mod between;
 mod degree;
 mod expand;
 pub(crate) mod ordered;

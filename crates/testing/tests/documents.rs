@@ -31,7 +31,7 @@ const DETAILS_HEAD: &str = "
 
 An error of a statement also says its kind, whether it was found at compile time (before any row was read) or at run time,
 and what exactly is wrong: `Error::kind`, `Error::phase`, `Error::detail`. These names are those of openCypher's
-compatibility kit, which checks them, but for `PermissionDenied` and `TurnOfWritersHeld`, which are ours; they stay the same from version to version, while
+compatibility kit, which checks them, but for `DatabaseExists`, `DatabaseNotFound`, `Forbidden`, `PermissionDenied` and `TurnOfWritersHeld`, which are ours; they stay the same from version to version, while
 messages may be reworded. A type that is
 wrong in the text itself is a `SyntaxError`, as it is in Neo4j.
 

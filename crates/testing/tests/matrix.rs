@@ -59,7 +59,7 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
 /// The functions of all test files, by the stems of the files.
 fn functions() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut folders = vec![root().join("crates"), root().join("python")];
+    let mut folders = vec![root().join("crates"), root().join("python"), root().join("tests")];
     while let Some(folder) = folders.pop() {
         for path in
             std::fs::read_dir(folder).expect("a folder can be read").map(|entry| entry.expect("it is there").path())

@@ -2,9 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use database::line_log::LineLog;
 use database::{Access, ErrorCode, Interrupt};
-use server::{Admission, Settings, Tls, Version, credentials, tls};
+use server::{Admission, Folder, Settings, Tls, Version, credentials, tls};
 
 use crate::arguments::{Encryption, ServeArguments};
 use crate::failure::{Failure, Outcome};
@@ -28,9 +30,15 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     let admission = if arguments.no_auth { Admission::Everybody } else { Admission::Users(users.clone()) };
     let told = if arguments.no_auth { None } else { credentials::first_start(&users)? };
     let tls = certificate(arguments, &listen)?;
+    let databases = arguments.databases.as_ref().map(|path| -> Outcome<Folder> {
+        Ok(Folder { path: path.clone(), memory_bytes_max: super::import::bytes(&arguments.database_memory)? })
+    });
+    let audit_log = arguments.audit_log.as_ref().map(|path| LineLog::open(path).map(Arc::new));
     let settings = Settings {
         listen,
         admission,
+        databases: databases.transpose()?,
+        audit_log: audit_log.transpose()?,
         tls: tls.clone(),
         advertised: arguments.advertise.clone(),
         newest: arguments.bolt_version.unwrap_or(Version::ALL[0]),

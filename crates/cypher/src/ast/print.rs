@@ -39,7 +39,7 @@ fn optional<T: Display>(f: &mut Formatter<'_>, before: &str, item: Option<&T>) -
 }
 
 /// A name where any word may stand: in backticks unless it is a plain word.
-struct Plain<'a>(&'a str);
+pub(super) struct Plain<'a>(pub(super) &'a str);
 
 impl Display for Plain<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -108,6 +108,7 @@ impl Display for Statement {
             StatementKind::Attach(attach) => attach.fmt(f),
             StatementKind::Detach(detach) => detach.fmt(f),
             StatementKind::Preload(preload) => preload.fmt(f),
+            StatementKind::Administration(command) => command.fmt(f),
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),

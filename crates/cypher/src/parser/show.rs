@@ -75,6 +75,7 @@ const STATEMENT: &[&str] = &[
     "roundTrips", "planCacheHits", "plan",
 ];
 const USER: &[&str] = &["user", "roles", "passwordChangeRequired", "suspended", "home"];
+const ROLE: &[&str] = &["role", "member"];
 const SERVER: &[&str] =
     &["name", "address", "state", "health", "hosting", "serverId", "httpAddress", "httpsAddress", "version"];
 const SOURCE: &[&str] =
@@ -97,6 +98,7 @@ const SHOWN: &[Shown] = &[
     Shown { shown: 10, part: Part::Named, ..plain(&["TRANSACTIONS"], &["dbms", "transactions"], TRANSACTION) },
     Shown { shown: 8, ..plain(&["STATEMENTS"], &["dbms", "statements"], STATEMENT) },
     plain(&["CURRENT", "USER"], &["dbms", "currentUser"], USER),
+    plain(&["ROLES"], &["dbms", "roles"], ROLE),
     plain(&["USERS"], &["dbms", "users"], USER),
     Shown { shown: 5, ..plain(&["SERVERS"], &["dbms", "servers"], SERVER) },
 ];
@@ -119,7 +121,7 @@ impl Parser<'_> {
             }
             SHOWN.iter().for_each(|shown| self.try_keywords(&shown.words[..1]));
             return Err(self.expected(
-                "CONSTRAINTS, DATABASES, FUNCTIONS, INDEXES, PROCEDURES, SERVERS, SETTINGS, SORT KEYS, SOURCES, \
+                "CONSTRAINTS, DATABASES, FUNCTIONS, INDEXES, PROCEDURES, ROLES, SERVERS, SETTINGS, SORT KEYS, SOURCES, \
                  STATEMENTS, TRANSACTIONS or USERS",
             ));
         };

@@ -79,6 +79,9 @@ impl Parser<'_> {
         if self.is_word(0, "TERMINATE") {
             return self.terminate();
         }
+        if self.is_administration() {
+            return self.administration().map(StatementKind::Administration);
+        }
         if let Some(error) = self.unsupported_clause() {
             return Err(error);
         }

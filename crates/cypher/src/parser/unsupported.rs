@@ -7,15 +7,19 @@ use crate::token::TokenKind;
 
 /// Words that start a clause or command which is not there, what it is, and what to do instead.
 const CLAUSES: &[(&[&str], &str, &str)] = &[
-    (&["USE"], "USE", "open the store that the query is meant for"),
+    (
+        &["USE"],
+        "USE",
+        "name the database in the session, as in session(database='name') or bolt://HOST/name, or open its store",
+    ),
     (&["USING", "PERIODIC"], "USING PERIODIC COMMIT", "import large files with knot import"),
     (&["CREATE", "UNIQUE"], "CREATE UNIQUE", "use MERGE"),
     (&["CYPHER"], "the CYPHER prefix", "leave it out"),
     (&["START"], "START", "use MATCH"),
     (&["ALTER"], "ALTER", "leave it out"),
-    (&["GRANT"], "GRANT", "leave it out"),
+    (&["GRANT"], "GRANT of anything but roles", "give a role: GRANT ROLE reader TO user"),
     (&["DENY"], "DENY", "leave it out"),
-    (&["REVOKE"], "REVOKE", "leave it out"),
+    (&["REVOKE"], "REVOKE of anything but roles", "take a role: REVOKE ROLE reader FROM user"),
     (&["RENAME"], "RENAME", "leave it out"),
 ];
 
@@ -36,10 +40,12 @@ fn instead_of(object: &str, is_index: bool) -> &'static str {
         "LOOKUP" => "leave it out: labels and relationship types have an index by themselves",
         _ if is_index => "CREATE INDEX makes an ordered index; labels have one by themselves",
         "DATABASE" | "DATABASES" | "ALIAS" | "ALIASES" | "SERVER" | "SERVERS" | "COMPOSITE" | "HOME" | "DEFAULT" => {
-            "leave it out: a process opens one store, and ATTACH joins others"
+            "databases of a server are made by CREATE DATABASE name; ATTACH joins others to this one"
         }
         "TRANSACTION" | "TRANSACTIONS" => "leave it out: a statement is cancelled where it runs, or by a timeout",
-        "USER" | "USERS" | "ROLE" | "ROLES" | "PRIVILEGES" => "leave it out: who may open the files may do everything",
+        "USER" | "USERS" | "ROLE" | "ROLES" | "PRIVILEGES" => {
+            "the roles are reader, writer and admin, given by GRANT ROLE name TO user"
+        }
         _ => "leave it out",
     }
 }

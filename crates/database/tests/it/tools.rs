@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use database::{Client, Config, Database, ErrorCode, Parameters, Session, Site, Value};
+use database::administration::{Administrator, Command, DatabaseRow, UserRow};
+use database::{Client, Config, Database, ErrorCode, Interrupt, Parameters, Result, Session, Site, Value};
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
 
@@ -247,14 +248,59 @@ fn what_tools_ask_on_connecting_is_answered() {
     ] {
         rows(&mut session, text);
     }
-    let users = || vec!["neo4j".to_owned(), "ann".to_owned()];
-    database.set_site(Site { address: "host:7687".into(), users: Some(Arc::new(users)) });
+    let administrator: Option<Arc<dyn Administrator>> = Some(Arc::new(TwoUsers));
+    database.set_site(Site { address: "host:7687".into(), administrator, ..Site::default() });
     session.set_client(Client { user: "ann".into(), ..Client::default() });
     assert_eq!(rows(&mut session, "SHOW CURRENT USER YIELD user"), ["'ann'"]);
+    assert_eq!(rows(&mut session, "SHOW USERS YIELD user"), ["'ann'"], "others are an administrator's to see");
+    assert!(session.query("SHOW STATEMENTS", &Parameters::default()).is_err());
+    session.set_client(Client { user: "neo4j".into(), ..Client::default() });
+    assert_eq!(rows(&mut session, "SHOW ROLES"), ["'admin' | 'neo4j'", "'reader' | 'ann'", "'writer' | null"]);
     assert_eq!(rows(&mut session, "SHOW USERS YIELD user"), ["'ann'", "'neo4j'"]);
     let databases = rows(&mut session, "SHOW DATABASES YIELD name, address, default, type");
     assert_eq!(databases, ["'neo4j' | 'host:7687' | true | 'standard'", "'system' | 'host:7687' | false | 'system'"]);
     assert_eq!(rows(&mut session, "SHOW DEFAULT DATABASE YIELD name"), ["'neo4j'"]);
+}
+
+/// A server with two users and one database.
+struct TwoUsers;
+
+impl Administrator for TwoUsers {
+    fn admit(&self, _: &Command, _: &Client) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&self, command: &Command, client: &Client, _: &Interrupt) -> Result<()> {
+        panic!("{} of {}", command.verb(), client.user)
+    }
+
+    fn databases(&self, _: &str) -> Vec<DatabaseRow> {
+        vec![DatabaseRow { name: "neo4j".into(), is_default: true, is_online: true, message: String::new() }]
+    }
+
+    fn users(&self) -> Option<Vec<UserRow>> {
+        let user = |name: &str, role: &str| UserRow {
+            name: name.into(),
+            roles: vec![role.into()],
+            must_change: false,
+            is_suspended: false,
+        };
+        Some(vec![user("neo4j", "admin"), user("ann", "reader")])
+    }
+
+    fn is_admin(&self, user: &str) -> bool {
+        user == "neo4j"
+    }
+}
+
+#[test]
+fn a_store_without_a_server_has_no_users() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let outcome = database.session().query("CREATE DATABASE sales", &Parameters::default());
+    let error = outcome.err().expect("there is no server");
+    assert_eq!(error.code(), ErrorCode::Unsupported);
+    assert!(error.remedy().contains("knot serve"), "{error:?}");
 }
 
 const TRANSACTIONS: &str = "SHOW TRANSACTIONS YIELD transactionId, username, currentQuery, status WHERE username <> 'me' \

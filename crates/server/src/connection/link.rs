@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bolt::message::Portion;
 use bolt::structures::Moments;
 use bolt::{Failure, Machine, Request, Version, answer};
+use database::DATABASE_NAME;
 
 use crate::convert::Form;
 use crate::failure;
@@ -33,6 +34,10 @@ pub(crate) struct Link {
     pub(crate) deferred: Option<Failure>,
     /// Settings that our own client has sent; `None` for others.
     pub(crate) own: Option<Own>,
+    /// The user who has logged in; empty where nobody has to.
+    pub(crate) user: String,
+    /// The database of the session.
+    pub(crate) database: Arc<str>,
     /// The answer to the request of HTTP at hand; `None` between requests, and where Bolt is spoken.
     pub(crate) reply: Option<Box<Reply>>,
     /// True once nothing more is answered over HTTP.
@@ -62,6 +67,8 @@ impl Link {
             answering: None,
             deferred: None,
             own: None,
+            user: String::new(),
+            database: Arc::from(DATABASE_NAME),
             reply: None,
             is_last: false,
         }

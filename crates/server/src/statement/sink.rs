@@ -16,9 +16,8 @@ use crate::connection::Link;
 use crate::http::{Json, result};
 use crate::limits::{SEND_BYTES, UNSENT_BYTES_MAX, WAIT_TIME};
 use crate::rows::{Buffer, Stream, Wanted};
-use crate::settings::DATABASE;
 use crate::summary::{self, Ending};
-use crate::{convert, failure};
+use crate::{administration, convert, failure};
 
 impl Link {
     /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else.
@@ -134,7 +133,7 @@ impl<'c> Sink<'c> {
         let first_ms = self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000;
         let is_in_transaction = self.is_in_transaction;
         let is_committed = self.is_committed();
-        let types = self.types.clone();
+        let (types, database) = (self.types.clone(), self.link.database.clone());
         answer::success(&mut self.link.out, |out| {
             let entries = 2 + usize::from(is_in_transaction) + usize::from(names_database);
             out.map(entries + 2 * usize::from(is_committed.is_some()));
@@ -158,7 +157,7 @@ impl<'c> Sink<'c> {
                 out.int(number);
             }
             if names_database {
-                out.entry("db", DATABASE);
+                out.entry("db", &database);
             }
         });
     }
@@ -175,9 +174,11 @@ impl<'c> Sink<'c> {
             Some(number) => number,
             None => self.open(&[]),
         };
+        let database = self.link.database.clone();
         let ending = Ending {
             version: self.link.form.version,
             is_own: self.link.own.is_some(),
+            database: &database,
             text,
             summary,
             outlook: self.outlook,
@@ -309,14 +310,22 @@ impl ResultSink for Sink<'_> {
                 "syntax error or access rule violation - invalid syntax",
                 "BEGIN, COMMIT and ROLLBACK are no statements here: begin and end transactions by the driver",
             )),
-            Action::Write | Action::Batches | Action::Checkpoint if is_reading => {
+            Action::Write | Action::Batches | Action::Checkpoint | Action::Administration if is_reading => {
                 let error =
                     Error::new(ErrorCode::ReadOnly, "the transaction was begun for reading, and the statement writes");
                 Some(failure::of_error(&error.with_remedy("begin it for writing"), ""))
             }
+            Action::Administration => None,
             _ if is_system(self.scope.database.as_deref()) && !outlook.is_apart => Some(failure::system_has_no_graph()),
             _ => None,
         };
+        let (user, database) = (&self.link.user, &self.link.database);
+        // The socket of a store lets in only whom its rights do.
+        let credentials = self.link.server.credentials.as_ref().filter(|_| self.link.wire.peer().is_some());
+        if let (None, Some(credentials)) = (&self.refusal, credentials) {
+            let denial = administration::refusal(credentials, user, database, outlook);
+            self.refusal = denial.map(|denial| failure::denied(denial, user, database));
+        }
         self.refusal.is_none()
     }
 

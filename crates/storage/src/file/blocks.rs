@@ -300,6 +300,10 @@ impl Blocks {
 
     /// Begins to read those of these blocks, which exist, that are not in memory.
     pub(super) fn will_need(&self, first: usize, last: usize) {
+        // Most are asked for again and again; what comes beside them is not worth a look then.
+        if self.states[first..=last].iter().all(|state| state.load(Ordering::Relaxed) > LEAVING) {
+            return;
+        }
         if self.ask(self.around(first..last + 1)) > 0 {
             self.make_room();
         }

@@ -138,11 +138,29 @@ impl Adjacency {
         Links { edges: self, node, next, side }
     }
 
-    /// Calls `each` with the edges from one node to another, newest first. Cost: a walk along the shorter list.
-    pub(crate) fn for_each_between(&self, source: NodeId, target: NodeId, mut each: impl FnMut(u32, &Link)) {
-        let (out, into) = (self.out_count(source), self.in_count(target));
-        let links = if out <= into { self.out_edges(source) } else { self.in_edges(target) };
-        links.filter(|(_, link)| link.source == source && link.target == target).for_each(|(at, link)| each(at, &link));
+    /// Calls `each` with the edges from a source to a target, for pairs of both that ascend: with the place of the pair, and
+    /// the edges of a pair newest first. Cost: a walk along the shorter of a pair's two lists, or one along that of a source
+    /// for all its pairs, if it is shorter than their walks together.
+    pub(crate) fn for_each_between(&self, pairs: &[(NodeId, NodeId)], mut each: impl FnMut(usize, u32, &Link)) {
+        let mut first = 0;
+        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let (source, out) = (group[0].0, self.out_count(group[0].0));
+            let shorter = |target: NodeId| out.min(self.in_count(target));
+            if group.iter().map(|pair| shorter(pair.1)).sum::<u64>() < out {
+                for (at, &(_, target)) in group.iter().enumerate() {
+                    let is_between = |link: &Link| link.source == source && link.target == target;
+                    let links = if shorter(target) == out { self.out_edges(source) } else { self.in_edges(target) };
+                    links.filter(|(_, link)| is_between(link)).for_each(|(edge, link)| each(first + at, edge, &link));
+                }
+            } else {
+                for (edge, link) in self.out_edges(source) {
+                    if let Ok(at) = group.binary_search_by_key(&link.target, |pair| pair.1) {
+                        each(first + at, edge, &link);
+                    }
+                }
+            }
+            first += group.len();
+        }
     }
 
     /// Number of edges that start at a node, deleted ones included.
@@ -199,6 +217,7 @@ impl Iterator for Links<'_> {
 #[cfg(test)]
 mod tests {
     use model::{EdgeTypeId, NodeId};
+    use testing::random::SeededRandom;
 
     use super::{Adjacency, Properties};
 
@@ -252,5 +271,37 @@ mod tests {
         let mut again = root.clone();
         (50..55).for_each(|ordinal| push(&mut again, ordinal));
         [&edges, &other, &root, &again].into_iter().for_each(check);
+    }
+
+    #[test]
+    fn edges_between_pairs_are_those_that_a_walk_over_all_finds() {
+        let seed = testing::random::seed_or(20);
+        let mut random = SeededRandom::new(seed);
+        for case in 0..200 {
+            // Few nodes give long lists with pairs that share them; a hub's list is longer than those of all its pairs.
+            let nodes = 1 + random.below(12);
+            let mut edges = Adjacency::default();
+            let is_hub = random.below(2) == 0;
+            for number in 0..random.below(300) {
+                let source = if is_hub && number % 2 == 0 { 0 } else { random.below(nodes) };
+                let (source, target) = (NodeId(source), NodeId(random.below(nodes)));
+                edges.push(source, target, EdgeTypeId(0), number, Properties::default());
+                if random.below(50) == 0 {
+                    edges.settle();
+                }
+            }
+            let mut pairs: Vec<(NodeId, NodeId)> =
+                (0..1 + random.below(20)).map(|_| (NodeId(random.below(nodes)), NodeId(random.below(nodes)))).collect();
+            pairs.sort_unstable();
+            pairs.dedup();
+            let mut found = vec![Vec::new(); pairs.len()];
+            edges.for_each_between(&pairs, |pair, ordinal, _| found[pair].push(ordinal));
+            for (&(source, target), found) in pairs.iter().zip(found) {
+                let all = (0..edges.len() as u32).rev().filter(|&ordinal| {
+                    edges.get(ordinal).is_some_and(|link| link.source == source && link.target == target)
+                });
+                assert_eq!(found, all.collect::<Vec<_>>(), "seed {seed}, case {case}");
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ use model::store::{EdgeCursor, EdgeIds};
 use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, Expand, NodeId, PropertyKeyId, Result};
 
 use super::Snapshot;
+use crate::file::StoreFile;
 use crate::format::EdgePlace;
 use crate::memtable::{Links, Memtable, edge_id};
 use crate::partition::patch::SectionPatches;
@@ -18,8 +19,6 @@ use crate::partition::sorted::Narrowed;
 use crate::partition::{LiveSection, Section};
 use crate::version::edges;
 
-/// Nodes whose blocks are asked for before the first of them is read, at most.
-const ASK_NODES: usize = 1_024;
 /// Number of sections from which on those out of the nodes' reach are left out before the first node is looked at.
 const PRUNED_PLACES: usize = 16;
 
@@ -177,16 +176,13 @@ impl<'a> ExpandCursor<'a> {
 
     /// Begins to read what the next nodes need from files that are not wholly in memory, many blocks at once.
     fn ask_ahead(&mut self) -> Result<()> {
-        let cold = || self.places.iter().filter(|place| place.section.file().is_cold());
-        // Each node takes two blocks of each section: one of the pointers, one of the edges.
-        let blocks_max = cold().map(|place| place.section.file().ahead_blocks_max()).min().unwrap_or(usize::MAX);
-        let step = (blocks_max / 2 / self.places.len().max(1)).clamp(1, ASK_NODES);
+        let step = StoreFile::nodes_ahead(self.places.iter().map(|place| place.section.file()));
         self.asked = self.from.len().min(self.next_input + step);
         let nodes = &self.from[self.next_input..self.asked];
         if nodes.len() < 2 {
             return Ok(());
         }
-        for place in cold() {
+        for place in self.places.iter().filter(|place| place.section.file().is_cold()) {
             if self.expand.direction != Direction::In {
                 place.section.ask_out(nodes.iter())?;
             }

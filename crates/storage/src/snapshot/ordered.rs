@@ -1,24 +1,26 @@
 //! Reading ordered indexes.
 //!
-//! An entry of an edge names its two ends; the edges themselves are found by expanding the ends that have fewer edges,
-//! and those whose values are the entry's are meant.
+//! An entry of an edge names its two ends; of the edges between these, those whose values are the entry's are meant.
+
+use std::collections::VecDeque;
 
 use model::id::{EdgeTypeId, NodeId};
 use model::limits::BATCH_ROWS;
-use model::store::EdgeIds;
 use model::{
-    Column, Constraint, Direction, EdgeBatch, EdgeValue, Error, Expand, Index, IndexBatch, IndexCursor, IndexScan,
-    KeyOrder, Map, ReadView, Result, Subject, error,
+    Column, Constraint, EdgeId, EdgeValue, Error, Index, IndexBatch, IndexCursor, IndexScan, KeyOrder, Map, ReadView,
+    Result, Subject, error,
 };
 
 use super::Snapshot;
 use crate::ordered_index::encoding::{ByteRange, byte_range, has_nan, put_value, split_edge, split_node};
 use crate::ordered_index::merge::Merged;
 
-/// An edge, and its values as an index has them.
-type ParallelEdge = (EdgeValue, Vec<u8>);
-/// The edges between pairs of ends: source, target.
-type Parallel = Map<(NodeId, NodeId), Vec<ParallelEdge>>;
+/// Edges whose values are held at once.
+const EDGES_AT_ONCE: usize = 4_096;
+/// Edges compared for each entry, from which on more entries are looked for at once.
+const PARALLEL_MAX: usize = 8;
+/// Entries that are looked for at once, at most: some megabytes.
+const ENTRIES_MAX: usize = 65_536;
 
 impl Snapshot {
     /// The entries of the index at a place of the schema.
@@ -36,60 +38,47 @@ impl Snapshot {
         place.ok_or_else(|| error!(SchemaRule, "the store has no index {}", index.name))
     }
 
-    /// The edges that each entry stands for.
+    /// The edges that each entry stands for, and the number of those that were compared with entries to find them.
     pub(crate) fn edges_of_entries(
         &self,
         edge_type: EdgeTypeId,
         index: &Index,
         entries: &[(NodeId, NodeId, &[u8])],
-    ) -> Result<Vec<Vec<EdgeValue>>> {
-        let types = [edge_type];
-        let ends = |of: fn(&(NodeId, NodeId, &[u8])) -> NodeId, direction| -> Result<Map<NodeId, u64>> {
-            let nodes = distinct(entries.iter().map(of));
-            let degrees = self.degrees(&nodes, direction, Some(&types))?;
-            Ok(nodes.into_iter().zip(degrees).collect())
-        };
-        let (out, into) = (ends(|entry| entry.0, Direction::Out)?, ends(|entry| entry.1, Direction::In)?);
-        // A hub among the ends of some entries must not be expanded for entries of other nodes.
-        let (mut forward, mut backward) = (Parallel::default(), Parallel::default());
-        let is_forward = |source: NodeId, target: NodeId| out[&source] <= into[&target];
-        for &(source, target, _) in entries {
-            let side = if is_forward(source, target) { &mut forward } else { &mut backward };
-            side.entry((source, target)).or_default();
-        }
-        self.find_parallel(Direction::Out, edge_type, index, &mut forward)?;
-        self.find_parallel(Direction::In, edge_type, index, &mut backward)?;
-        let edges_of = |&(source, target, values): &(NodeId, NodeId, &[u8])| {
-            let side = if is_forward(source, target) { &forward } else { &backward };
-            let parallel = side[&(source, target)].iter();
-            parallel.filter(|(_, held)| held == values).map(|(edge, _)| *edge).collect()
-        };
-        Ok(entries.iter().map(edges_of).collect())
-    }
-
-    /// Adds the edges of each pair of ends, found by expanding the sources (`Out`) or the targets (`In`).
-    fn find_parallel(
-        &self,
-        direction: Direction,
-        edge_type: EdgeTypeId,
-        index: &Index,
-        pairs: &mut Parallel,
-    ) -> Result<()> {
-        let from = distinct(pairs.keys().map(|ends| if direction == Direction::Out { ends.0 } else { ends.1 }));
-        let (types, keys) = (Some(vec![edge_type]), index.keys.clone());
-        let expand = Expand { direction, types, edge_ids: EdgeIds::Include, keys, ..Expand::default() };
-        let (mut cursor, mut batch) = (self.expand(&from, &expand)?, EdgeBatch::default());
-        while cursor.next(&mut batch)? {
-            for row in 0..batch.len() {
-                let (own, other) = (from[batch.inputs[row] as usize], batch.neighbors[row]);
-                let (source, target) = if direction == Direction::Out { (own, other) } else { (other, own) };
-                let Some(list) = pairs.get_mut(&(source, target)) else { continue };
-                if let Some(values) = values_at(&batch.properties, row) {
-                    list.push((EdgeValue { id: batch.edges[row], source, target, edge_type }, values));
+    ) -> Result<(Vec<Vec<EdgeId>>, usize)> {
+        let mut pairs: Vec<(NodeId, NodeId)> = entries.iter().map(|&(source, target, _)| (source, target)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut wanted: Map<(usize, &[u8]), usize> = Map::default();
+        // Equal entries, which several rows of a scan may ask for, have the list of the first.
+        let lists: Vec<usize> = (entries.iter().zip(0..))
+            .map(|(&(source, target, values), at)| {
+                let pair = pairs.partition_point(|pair| *pair < (source, target));
+                *wanted.entry((pair, values)).or_insert(at)
+            })
+            .collect();
+        let parallel = self.edges_between(edge_type, &pairs)?;
+        let mut found = vec![Vec::new(); entries.len()];
+        let (mut pair, mut values) = (0, Vec::new());
+        for start in (0..parallel.edges.len()).step_by(EDGES_AT_ONCE) {
+            let edges = &parallel.edges[start..parallel.edges.len().min(start + EDGES_AT_ONCE)];
+            let columns = self.edge_properties(edges, &index.keys)?;
+            for (row, &edge) in edges.iter().enumerate() {
+                while parallel.rows(pair).end <= start + row {
+                    pair += 1;
+                }
+                if put_values_at(&columns, row, &mut values)
+                    && let Some(&at) = wanted.get(&(pair, values.as_slice()))
+                {
+                    found[at].push(edge);
                 }
             }
         }
-        Ok(())
+        for at in 0..lists.len() {
+            if lists[at] != at {
+                found[at] = found[lists[at]].clone();
+            }
+        }
+        Ok((found, parallel.edges.len()))
     }
 
     /// The error for two entries with the same values, which a constraint forbids.
@@ -108,18 +97,16 @@ impl Snapshot {
     }
 }
 
-/// Nodes in order, each once.
-fn distinct(nodes: impl Iterator<Item = NodeId>) -> Vec<NodeId> {
-    let mut nodes: Vec<NodeId> = nodes.collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes
-}
-
 /// The values of a row as an index has them; `None` if one is missing.
 pub(crate) fn values_at(columns: &[Column], row: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    columns.iter().all(|column| put_value(&column.value(row), &mut bytes)).then_some(bytes)
+    put_values_at(columns, row, &mut bytes).then_some(bytes)
+}
+
+/// The same into a buffer; false if one is missing.
+fn put_values_at(columns: &[Column], row: usize, bytes: &mut Vec<u8>) -> bool {
+    bytes.clear();
+    columns.iter().all(|column| put_value(&column.value(row), bytes))
 }
 
 /// A cursor over what an index found.
@@ -133,6 +120,10 @@ pub(super) struct OrderedCursor<'a> {
     is_open: bool,
     /// The bytes of the range hold more than is meant; so for every row or for none.
     must_compare: bool,
+    /// Number of entries whose edges are looked for together.
+    entries_at_once: usize,
+    /// Edges that were found and not answered yet, and their rows.
+    found: VecDeque<(u32, EdgeValue)>,
 }
 
 impl<'a> OrderedCursor<'a> {
@@ -140,7 +131,17 @@ impl<'a> OrderedCursor<'a> {
         let at = snapshot.index_place(&scan.index)?;
         let merged = snapshot.merged(at, scan.order);
         let index = &snapshot.memtable.schema.indexes[at];
-        Ok(OrderedCursor { snapshot, scan, index, merged, row: 0, is_open: false, must_compare: false })
+        Ok(OrderedCursor {
+            snapshot,
+            scan,
+            index,
+            merged,
+            row: 0,
+            is_open: false,
+            must_compare: false,
+            entries_at_once: BATCH_ROWS,
+            found: VecDeque::new(),
+        })
     }
 
     /// The keys that answer a row; `None` if there can be none.
@@ -189,8 +190,27 @@ impl<'a> OrderedCursor<'a> {
     }
 
     fn next_edges(&mut self, edge_type: EdgeTypeId, out: &mut IndexBatch) -> Result<()> {
+        if self.found.is_empty() {
+            self.find_edges(edge_type)?;
+        }
+        for (row, edge) in self.found.drain(..self.found.len().min(BATCH_ROWS)) {
+            out.inputs.push(row);
+            out.edges.push(edge);
+        }
+        if self.must_compare {
+            let ids: Vec<_> = out.edges.iter().map(|edge| edge.id).collect();
+            let key = self.index.keys[self.scan.equal.len()];
+            let values = self.snapshot.edge_properties(&ids, &[key])?.swap_remove(0);
+            self.keep_compared(&values, out);
+        }
+        Ok(())
+    }
+
+    /// Finds the edges of the next entries. Where nodes have many parallel edges, those are compared with many entries at
+    /// once.
+    fn find_edges(&mut self, edge_type: EdgeTypeId) -> Result<()> {
         let mut entries: Vec<(u32, Vec<u8>)> = Vec::new();
-        while entries.len() < BATCH_ROWS && self.open()? {
+        while entries.len() < self.entries_at_once && self.open()? {
             match self.merged.next()? {
                 Some(entry) => entries.push((self.row as u32, entry.to_vec())),
                 None => (self.is_open, self.row) = (false, self.row + 1),
@@ -201,16 +221,12 @@ impl<'a> OrderedCursor<'a> {
             let (values, (source, target)) = split_edge(entry).ok_or_else(|| damaged(self.index))?;
             places.push((source, target, values));
         }
-        let edges = self.snapshot.edges_of_entries(edge_type, self.index, &places)?;
-        for ((row, _), edges) in entries.iter().zip(edges) {
-            out.inputs.extend(std::iter::repeat_n(*row, edges.len()));
-            out.edges.extend(edges);
+        let (found, compared) = self.snapshot.edges_of_entries(edge_type, self.index, &places)?;
+        if compared / PARALLEL_MAX > entries.len() {
+            self.entries_at_once = (self.entries_at_once * PARALLEL_MAX).min(ENTRIES_MAX);
         }
-        if self.must_compare {
-            let ids: Vec<_> = out.edges.iter().map(|edge| edge.id).collect();
-            let key = self.index.keys[self.scan.equal.len()];
-            let values = self.snapshot.edge_properties(&ids, &[key])?.swap_remove(0);
-            self.keep_compared(&values, out);
+        for (((row, _), &(source, target, _)), edges) in entries.iter().zip(&places).zip(found) {
+            self.found.extend(edges.into_iter().map(|id| (*row, EdgeValue { id, source, target, edge_type })));
         }
         Ok(())
     }
@@ -236,7 +252,7 @@ impl IndexCursor for OrderedCursor<'_> {
     fn next(&mut self, out: &mut IndexBatch) -> Result<bool> {
         loop {
             out.clear();
-            if !self.open()? {
+            if self.found.is_empty() && !self.open()? {
                 return self.snapshot.sound(false);
             }
             match self.index.subject {

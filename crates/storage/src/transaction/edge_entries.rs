@@ -1,7 +1,7 @@
 //! Entries of edges in ordered indexes, as transactions change them.
 //!
-//! Cost: changes of edges are looked at by the batch. One read of the keys before and one after, and one expansion of the
-//! ends of the entries that go, however many edges a batch has.
+//! Cost: changes of edges are looked at by the batch. One read of the keys before and one after, and one search for the edges
+//! between the ends of the entries that go, however many edges a batch has.
 
 use model::id::PropertyKeyId;
 use model::{EdgeId, EdgeTypeId, Map, NodeId, ReadView, Result, Set, Subject};
@@ -84,7 +84,7 @@ impl Snapshot {
             .iter()
             .filter_map(|entry| split_edge(entry).map(|(values, (source, target))| (source, target, values)))
             .collect();
-        let found = self.edges_of_entries(edge_type, index, &places)?;
+        let (found, _) = self.edges_of_entries(edge_type, index, &places)?;
         Ok(entries.into_iter().zip(found).filter(|(_, edges)| edges.is_empty()).map(|(entry, _)| entry).collect())
     }
 }

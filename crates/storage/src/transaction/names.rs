@@ -1,15 +1,13 @@
 //! From edges to the names that the log gives them, and back: type, ends and number, which stay what they are wherever
 //! the edge lies.
 //!
-//! Cost: a search in the run of the source in the files, and a walk along the shorter of the two lists of the memtable, once
-//! for all names of one operation that share type and ends.
+//! Cost: [`Snapshot::edges_between`], once for all names of one operation that share type and ends.
 
 use model::store::NO_EDGE_NUMBER;
-use model::{EdgeId, Map, Result, error};
+use model::{EdgeId, Map, NodeId, Result, error};
 
 use crate::memtable::{edge_id, ordinal};
 use crate::snapshot::Snapshot;
-use crate::wal::record::Ends;
 use crate::wal::record::{EdgeKey, EdgeName};
 
 /// Names that share type and ends up to which the edges are compared with each.
@@ -55,40 +53,35 @@ impl Snapshot {
     /// The edges of these keys, in their order; `None` for those that are not there.
     pub(crate) fn edges_with_keys(&self, keys: &[EdgeKey]) -> Result<Vec<Option<EdgeId>>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
-        if !keys.is_sorted_by_key(|key| key.ends) {
-            order.sort_by_key(|&at| keys[at].ends);
+        let by_type = |key: &EdgeKey| (key.ends.edge_type, key.ends);
+        if !keys.is_sorted_by_key(by_type) {
+            order.sort_by_key(|&at| by_type(&keys[at]));
         }
         let mut found = vec![None; keys.len()];
-        let mut parallel = Vec::new();
-        for wanted in order.chunk_by(|&a, &b| keys[a].ends == keys[b].ends) {
-            parallel.clear();
-            self.edges_between(keys[wanted[0]].ends, &mut parallel)?;
-            let numbers = self.edge_numbers_of(&parallel)?;
-            if wanted.len() <= FEW_NAMES {
-                for &at in wanted {
-                    found[at] =
-                        numbers.iter().position(|&number| number == keys[at].number).map(|place| parallel[place]);
-                }
-            } else {
-                let by_number: Map<u64, EdgeId> = numbers.into_iter().zip(parallel.iter().copied()).collect();
-                wanted.iter().for_each(|&at| found[at] = by_number.get(&keys[at].number).copied());
-            }
+        for wanted in order.chunk_by(|&a, &b| keys[a].ends.edge_type == keys[b].ends.edge_type) {
+            self.find_keys(keys, wanted, &mut found)?;
         }
         Ok(found)
     }
 
-    /// Adds the edges of one type from one node to another that are there to `out`, those of the files first.
-    fn edges_between(&self, ends: Ends, out: &mut Vec<EdgeId>) -> Result<()> {
-        let memtable = &self.memtable;
-        self.version.edges_between(ends.edge_type, ends.source, ends.target, out)?;
-        if !memtable.edge_changes.is_empty() {
-            out.retain(|&edge| memtable.edge_change(edge).is_none_or(|change| !change.is_deleted));
-        }
-        memtable.edges.for_each_between(ends.source, ends.target, |ordinal, link| {
-            if !link.is_deleted && link.edge_type == ends.edge_type {
-                out.push(edge_id(ordinal));
+    /// Finds the edges of one type: those of the keys at these places, which are in the order of their ends.
+    fn find_keys(&self, keys: &[EdgeKey], wanted: &[usize], found: &mut [Option<EdgeId>]) -> Result<()> {
+        let Some(&first) = wanted.first() else { return Ok(()) };
+        let by_pair = || wanted.chunk_by(|&a, &b| keys[a].ends == keys[b].ends);
+        let pairs: Vec<(NodeId, NodeId)> = by_pair().map(|group| keys[group[0]].ends.pair()).collect();
+        let parallel = self.edges_between(keys[first].ends.edge_type, &pairs)?;
+        let numbers = self.edge_numbers_of(&parallel.edges)?;
+        for (pair, group) in by_pair().enumerate() {
+            let rows = parallel.rows(pair);
+            let (edges, numbers) = (&parallel.edges[rows.clone()], &numbers[rows]);
+            if group.len() <= FEW_NAMES {
+                let find = |number| numbers.iter().position(|&of| of == number).map(|place| edges[place]);
+                group.iter().for_each(|&at| found[at] = find(keys[at].number));
+            } else {
+                let by_number: Map<u64, EdgeId> = numbers.iter().copied().zip(edges.iter().copied()).collect();
+                group.iter().for_each(|&at| found[at] = by_number.get(&keys[at].number).copied());
             }
-        });
+        }
         Ok(())
     }
 

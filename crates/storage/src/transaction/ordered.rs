@@ -2,7 +2,7 @@
 
 use model::id::{LabelId, NodeId, PropertyKeyId};
 use model::store::{NewEdges, NewNodes};
-use model::{Column, Constraint, EdgeId, EdgeValue, Index, KeyOrder, Map, ReadView, Result, Set, Subject, error};
+use model::{Column, Constraint, EdgeId, Index, KeyOrder, Map, ReadView, Result, Set, Subject, error};
 
 use super::check::column_of;
 use super::made::Contents;
@@ -293,9 +293,9 @@ impl Snapshot {
             Subject::EdgeType(edge_type) => {
                 let Some((values, (source, target))) = split_edge(entry) else { return Ok(None) };
                 let index = Index { name: rule.name.clone(), subject: rule.subject, keys: rule.keys.clone() };
-                let found = self.edges_of_entries(edge_type, &index, &[(source, target, values)])?;
-                let owner = found.into_iter().flatten().find(|edge| !changing.contains(&edge.id.0));
-                let Some(EdgeValue { id, source, target, .. }) = owner else { return Ok(None) };
+                let (found, _) = self.edges_of_entries(edge_type, &index, &[(source, target, values)])?;
+                let owner = found.into_iter().flatten().find(|edge| !changing.contains(&edge.0));
+                let Some(id) = owner else { return Ok(None) };
                 let columns = self.edge_properties(&[id], &rule.keys)?;
                 let whose = format!("the relationship from node {} to node {} already has", source.0, target.0);
                 Ok(Some(self.is_taken(rule, &whose, &columns)))

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use model::{EdgeId, PropertyKeyId, ReadView, Result, Value, error};
 
-use crate::memtable::edge_id;
+use crate::memtable::ordinal;
 use crate::snapshot::Snapshot;
 use crate::wal::record::Ends;
 
@@ -43,20 +43,12 @@ impl<'a> Ranked<'a> {
 
     /// The live edges of one type between two nodes in the order of their ranks.
     fn parallel_edges(&self, ends: Ends) -> Result<Vec<EdgeId>> {
-        let (memtable, mut out) = (&self.snapshot.memtable, Vec::new());
-        self.snapshot.version.edges_between(ends.edge_type, ends.source, ends.target, &mut out)?;
-        if !memtable.edge_changes.is_empty() {
-            out.retain(|&edge| memtable.edge_change(edge).is_none_or(|change| !change.is_deleted));
-        }
-        let start = out.len();
-        memtable.edges.for_each_between(ends.source, ends.target, |ordinal, link| {
-            if ordinal < self.first_own && !link.is_deleted && link.edge_type == ends.edge_type {
-                out.push(edge_id(ordinal));
-            }
-        });
-        // The lists begin with the newest.
-        out[start..].reverse();
-        let keys = memtable.schema.sort_key(ends.edge_type);
+        let mut out = self.snapshot.edges_between(ends.edge_type, &[ends.pair()])?.edges;
+        out.retain(|&edge| ordinal(edge).is_none_or(|ordinal| ordinal < self.first_own));
+        let of_files = out.iter().take_while(|&&edge| ordinal(edge).is_none()).count();
+        // Those of the memtable come newest first.
+        out[of_files..].reverse();
+        let keys = self.snapshot.memtable.schema.sort_key(ends.edge_type);
         if keys.is_empty() || out.len() < 2 { Ok(out) } else { self.sorted_by_content(out) }
     }
 

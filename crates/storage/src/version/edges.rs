@@ -8,6 +8,7 @@ use model::{Column, Direction, Result, Value};
 
 use super::{PartitionStream, Version};
 use crate::column::grouped::grouped;
+use crate::file::StoreFile;
 use crate::format::EdgePlace;
 use crate::partition::runs::{Lost, PartitionRuns};
 use crate::partition::{LiveSection, Partition, Section};
@@ -151,6 +152,23 @@ impl Version {
                 section.between(source, target, &mut positions)?;
                 let first = EdgePlace::base(partition.slot().into(), place.section as usize);
                 out.extend(positions.iter().map(|position| EdgeId(first | position)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of pairs for which [`Version::ask_between`] is called at once.
+    pub fn ask_between_max(&self, edge_type: EdgeTypeId) -> usize {
+        StoreFile::nodes_ahead(self.places_of(edge_type).iter().map(|&place| self.at(place).1.section.file()))
+    }
+
+    /// Begins to read what [`Version::edges_between`] needs for pairs of a source and a target.
+    pub fn ask_between(&self, edge_type: EdgeTypeId, pairs: &[(NodeId, NodeId)]) -> Result<()> {
+        for &place in self.places_of(edge_type) {
+            let (partition, live) = self.at(place);
+            if live.section.file().is_cold() {
+                let here = pairs.iter().filter(|(_, target)| partition.entry().interval.contains(&target.0));
+                live.section.ask_out(here.map(|(source, _)| source))?;
             }
         }
         Ok(())

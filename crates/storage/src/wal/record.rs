@@ -72,6 +72,13 @@ pub(crate) struct Ends {
     pub(crate) edge_type: EdgeTypeId,
 }
 
+impl Ends {
+    /// Source and target.
+    pub(crate) fn pair(self) -> (NodeId, NodeId) {
+        (self.source, self.target)
+    }
+}
+
 /// Identity of an edge, with the place to look for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeKey {

@@ -1,10 +1,12 @@
 //! Ordered indexes that are too large to be made in memory: made as a run, kept by flushes, made again by replay, and
 //! given up without a trace.
 
-use model::store::{NewEdges, NewNodes};
+use std::ops::Bound;
+
+use model::store::{EdgeIds, NewEdges, NewNodes};
 use model::{
-    Column, ColumnData, Constraint, ErrorCode, GraphStore, Index, IndexBatch, IndexScan, Interrupt, KeyOrder, KeyRange,
-    NodeId, Rule, Subject, Value,
+    Column, ColumnData, Constraint, Direction, EdgeBatch, EdgeId, ErrorCode, Expand, GraphStore, Index, IndexBatch,
+    IndexScan, Interrupt, KeyOrder, KeyRange, Map, NodeId, Rule, SortKey, Subject, Value,
 };
 use storage::manifest::Manifest;
 use storage::{Maintenance, NativeStore, OpenOptions};
@@ -191,4 +193,114 @@ fn runs_are_merged_and_compared_with_what_they_are_of() {
         let found = problems(&directory);
         assert!(found.len() == 1 && found[0].contains(name), "{found:?}");
     }
+}
+
+/// The edges that an index answers for each row of equal values and a range, by the row and in the order of the answer.
+fn edges_found(store: &NativeStore, scan: &IndexScan) -> Vec<(u32, EdgeId)> {
+    let view = store.read().unwrap();
+    let (mut cursor, mut batch) = (view.index_scan(scan).unwrap(), IndexBatch::default());
+    let mut found = Vec::new();
+    while cursor.next(&mut batch).unwrap() {
+        found.extend(batch.inputs.iter().copied().zip(batch.edges.iter().map(|edge| edge.id)));
+    }
+    found
+}
+
+/// Number of edges between two nodes, in both directions and from each to itself.
+const PARALLEL_EDGES: usize = 60_000;
+
+/// Adds half of the edges; some have equal values.
+fn add_parallel(store: &NativeStore, index: &Index, random: &mut SeededRandom) {
+    let Subject::EdgeType(edge_type) = index.subject else { panic!("no index of edges") };
+    let mut end = || (0..PARALLEL_EDGES / 2).map(|_| NodeId(random.below(2))).collect::<Vec<NodeId>>();
+    let (sources, targets) = (end(), end());
+    let values = (0..PARALLEL_EDGES / 2).map(|_| random.below(40_000) as i64).collect();
+    let columns = [Column::new(ColumnData::Int(values))];
+    let new = NewEdges { edge_type, sources: &sources, targets: &targets, keys: &index.keys, properties: &columns };
+    let mut transaction = store.write().unwrap();
+    transaction.create_edges(&new).unwrap();
+    transaction.commit().unwrap();
+}
+
+/// The edges and their values, by following them from their sources.
+fn edges_followed(store: &NativeStore, index: &Index) -> Vec<(i64, EdgeId)> {
+    let view = store.read().unwrap();
+    let (edge_ids, keys) = (EdgeIds::Include, index.keys.clone());
+    let expand = Expand { direction: Direction::Out, edge_ids, keys, ..Expand::default() };
+    let (from, mut batch, mut edges) = ([NodeId(0), NodeId(1)], EdgeBatch::default(), Vec::new());
+    let mut cursor = view.expand(&from, &expand).unwrap();
+    while cursor.next(&mut batch).unwrap() {
+        for (row, &edge) in batch.edges.iter().enumerate() {
+            let Value::Int(value) = batch.properties[0].value(row) else { panic!("no number") };
+            edges.push((value, edge));
+        }
+    }
+    edges.sort_unstable();
+    edges
+}
+
+#[test]
+fn an_index_tells_many_parallel_edges_apart_in_files_and_in_memory() {
+    let seed = seed_or(26);
+    let mut random = SeededRandom::new(seed);
+    for has_sort_key in [false, true] {
+        let directory = TestDirectory::new();
+        let store = directory.open();
+        let mut transaction = store.write().unwrap();
+        let (edge_type, key) = (transaction.edge_type("R").unwrap(), transaction.property_key("x").unwrap());
+        if has_sort_key {
+            transaction.set_sort_key(SortKey { edge_type, keys: vec![key] }).unwrap();
+        }
+        let nodes = NewNodes { count: 2, labels: &[], keys: &[], properties: &[] };
+        transaction.create_nodes(&nodes).unwrap();
+        let index = Index { name: "x".into(), subject: Subject::EdgeType(edge_type), keys: vec![key] };
+        transaction.create_index(index.clone(), &Interrupt::new()).unwrap();
+        transaction.commit().unwrap();
+        add_parallel(&store, &index, &mut random);
+        store.checkpoint(&Interrupt::new()).unwrap();
+        add_parallel(&store, &index, &mut random);
+        let all = edges_followed(&store, &index);
+        assert_eq!(all.len(), PARALLEL_EDGES);
+        let deleted: Vec<EdgeId> = all.iter().map(|(_, edge)| *edge).filter(|_| random.below(3) == 0).collect();
+        let mut transaction = store.write().unwrap();
+        transaction.delete_edges(&deleted).unwrap();
+        transaction.commit().unwrap();
+        let left = edges_followed(&store, &index);
+        assert_eq!(left.len(), PARALLEL_EDGES - deleted.len());
+        check_parallel(&store, &index, &left, seed);
+    }
+}
+
+/// Compares what an index answers with what is there.
+fn check_parallel(store: &NativeStore, index: &Index, edges: &[(i64, EdgeId)], seed: u64) {
+    for order in [KeyOrder::Ascending, KeyOrder::Descending] {
+        let range = KeyRange::Between(Bound::Included(Value::Int(10_000)), Bound::Excluded(Value::Int(30_000)));
+        let scan = IndexScan { index: index.clone(), equal: vec![], rows: 1, range, order };
+        let mut found: Vec<EdgeId> = edges_found(store, &scan).into_iter().map(|(_, edge)| edge).collect();
+        let value_of: Map<EdgeId, i64> = edges.iter().map(|&(value, edge)| (edge, value)).collect();
+        let mut values: Vec<i64> = found.iter().map(|edge| value_of[edge]).collect();
+        if order == KeyOrder::Descending {
+            values.reverse();
+        }
+        assert!(values.is_sorted(), "seed {seed}");
+        let expected = edges.iter().filter(|(value, _)| (10_000..30_000).contains(value));
+        let mut expected: Vec<EdgeId> = expected.map(|(_, edge)| *edge).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "seed {seed}");
+    }
+    // Rows that ask for the same have the same.
+    let asked: Vec<i64> = (0..3_000).map(|row| row % 1_500).collect();
+    let equal = vec![Column::new(ColumnData::Int(asked.clone()))];
+    let (rows, range, order) = (asked.len(), KeyRange::All, KeyOrder::Ascending);
+    let mut found = edges_found(store, &IndexScan { index: index.clone(), equal, rows, range, order });
+    let mut expected: Vec<(u32, EdgeId)> = Vec::new();
+    for (row, &value) in asked.iter().enumerate() {
+        let start = edges.partition_point(|(of, _)| *of < value);
+        let same = edges[start..].iter().take_while(|(of, _)| *of == value);
+        expected.extend(same.map(|(_, edge)| (row as u32, *edge)));
+    }
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected, "seed {seed}");
 }

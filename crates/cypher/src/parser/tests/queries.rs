@@ -233,6 +233,26 @@ const RULES: &str =
 const INDEXES: &str = "CALL db.indexes() YIELD id, name, state, populationPercent, type, entityType, labelsOrTypes, properties, indexProvider, owningConstraint, lastRead, readCount";
 
 #[test]
+fn databases_users_and_roles() {
+    check(&[
+        ("create database a.b if not exists", "CREATE DATABASE `a.b` IF NOT EXISTS"),
+        ("CREATE OR REPLACE DATABASE sales", ""),
+        ("DROP DATABASE $name IF EXISTS", ""),
+        ("CREATE USER ann SET PLAINTEXT PASSWORD \"it's\"", "CREATE USER ann SET PASSWORD 'it\\'s'"),
+        ("CREATE OR REPLACE USER `a-b` SET PASSWORD $p CHANGE NOT REQUIRED SET STATUS ACTIVE", ""),
+        ("CREATE USER ann IF NOT EXISTS SET PASSWORD 'a\\\\' CHANGE REQUIRED SET STATUS SUSPENDED", ""),
+        ("ALTER USER ann IF EXISTS SET PASSWORD CHANGE REQUIRED", ""),
+        ("alter current user set password from 'a' to $b", "ALTER CURRENT USER SET PASSWORD FROM 'a' TO $b"),
+        ("DROP USER $u", ""),
+        ("grant roles reader, `writer` to ann, $bob", "GRANT ROLE reader, writer TO ann, $bob"),
+        ("REVOKE ROLE admin ON DATABASES sales, b FROM ann", "REVOKE ROLE admin ON DATABASE sales, b FROM ann"),
+        ("SHOW ROLES YIELD role", "CALL dbms.roles() YIELD role"),
+        // These words are names elsewhere.
+        ("MATCH (user)-[:ROLE]->(database) RETURN user.password", ""),
+    ]);
+}
+
+#[test]
 fn lists_tables_and_files() {
     check(&[
         ("SHOW INDEXES", INDEXES),

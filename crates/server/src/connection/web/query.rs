@@ -129,9 +129,15 @@ pub(super) fn begin(
     if !server.transactions.reserve(&id, owner(connection, user), max) {
         return Err(failure::too_many_transactions(max).into());
     }
-    let mut session = server.database.session();
-    session.set_client(connection.client(user));
-    visit(connection, &id, session, None, |connection| {
+    let place = match connection.find(Some(database)) {
+        Ok(place) => place,
+        Err(failure) => {
+            server.transactions.forget(&id);
+            return Err(failure.into());
+        }
+    };
+    let session = connection.new_session(&place.database);
+    visit(connection, &id, (place.name, session), None, |connection| {
         statement::open(connection, &asked.scope)?;
         continue_with(connection, &id, asked);
         Ok(())
@@ -178,23 +184,25 @@ impl Drop for Place<'_> {
 fn visit(
     connection: &mut Connection,
     id: &str,
-    session: Session,
+    (database, mut session): (Arc<str>, Session),
     transaction: Option<Transaction>,
     act: impl FnOnce(&mut Connection) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let mut place = Place { server: connection.link.server.clone(), id, is_kept: false };
+    session.set_client(connection.client());
     connection.link.wire.stop_by(session.interrupt());
-    let own = connection.session.replace(session);
+    let own = (std::mem::replace(&mut connection.link.database, database), connection.session.replace(session));
     connection.transaction = transaction;
     let done = act(connection);
-    let session = std::mem::replace(&mut connection.session, own);
+    let database = std::mem::replace(&mut connection.link.database, own.0);
+    let session = std::mem::replace(&mut connection.session, own.1);
     if let Some(own) = &connection.session {
         connection.link.wire.stop_by(own.interrupt());
     }
     if let (Some(session), Some(mut transaction)) = (session, connection.transaction.take()) {
         transaction.touched_ns = place.server.now_ns();
         place.is_kept = true;
-        place.server.transactions.give_back(id, Open { session, transaction });
+        place.server.transactions.give_back(id, Open { session, database, transaction });
     }
     done
 }
@@ -227,9 +235,8 @@ pub(super) fn go_on(
     user: &str,
 ) -> Result<(), Refusal> {
     let asked = read(connection, head, body, database, false)?;
-    let Open { mut session, transaction } = take(connection, database, id, user)?;
-    session.set_client(connection.client(user));
-    visit(connection, id, session, Some(transaction), |connection| {
+    let Open { session, database, transaction } = take(connection, database, id, user)?;
+    visit(connection, id, (database, session), Some(transaction), |connection| {
         continue_with(connection, id, asked);
         Ok(())
     })
@@ -245,8 +252,8 @@ pub(super) fn commit(
     user: &str,
 ) -> Result<(), Refusal> {
     let mut asked = read(connection, head, body, database, false)?;
-    let Open { session, transaction } = take(connection, database, id, user)?;
-    visit(connection, id, session, Some(transaction), |connection| {
+    let Open { session, database, transaction } = take(connection, database, id, user)?;
+    visit(connection, id, (database, session), Some(transaction), |connection| {
         if let Some(text) = asked.statement.take() {
             connection.link.reply.iter_mut().for_each(|reply| reply.shape.is_held = true);
             execute(connection, text, asked);
@@ -284,8 +291,8 @@ fn commit_behind(connection: &mut Connection) {
 
 /// Undoes a transaction.
 pub(super) fn roll_back(connection: &mut Connection, database: &str, id: &str, user: &str) -> Result<(), Refusal> {
-    let Open { session, transaction } = take(connection, database, id, user)?;
-    visit(connection, id, session, Some(transaction), |connection| {
+    let Open { session, database, transaction } = take(connection, database, id, user)?;
+    visit(connection, id, (database, session), Some(transaction), |connection| {
         connection.roll_back();
         if let Some(reply) = &mut connection.link.reply {
             reply.body().extend_from_slice(b"{}");

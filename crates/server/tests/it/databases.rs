@@ -1,0 +1,116 @@
+//! Several databases and users over HTTP; sessions of Bolt's driver are in `tests/drivers/test_databases.py`.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use server::{Admission, Folder, Settings, credentials};
+
+use super::client::{Client, SUCCESS, map, message, pull, text};
+use super::running::{Running, folder};
+use super::web::Web;
+
+/// A server with a folder of databases, and users if that is asked for.
+fn start(has_users: bool) -> Running {
+    let folder = folder();
+    let databases = Some(Folder { path: folder.join("others"), memory_bytes_max: 64 << 20 });
+    let users = folder.join("users");
+    let admission = if has_users {
+        credentials::set_password(&users, "long enough").unwrap();
+        Admission::Users(users)
+    } else {
+        Admission::Everybody
+    };
+    Running::start_with(Settings { databases, admission, ..Settings::default() }, Default::default(), folder)
+}
+
+fn statement(text: &str) -> String {
+    json!({ "statement": text }).to_string()
+}
+
+fn run(web: &mut Web, database: &str, text: &str) -> serde_json::Value {
+    web.post(&format!("/db/{database}/query/v2"), &statement(text)).rows()
+}
+
+fn code(web: &mut Web, database: &str, text: &str) -> (u16, String) {
+    let (status, code, _) = web.post(&format!("/db/{database}/query/v2"), &statement(text)).error();
+    (status, code)
+}
+
+#[test]
+fn the_path_names_the_database() {
+    let running = start(false);
+    let mut web = Web::connect(running.address);
+    assert_eq!(code(&mut web, "sales", "RETURN 1").0, 404);
+    run(&mut web, "system", "CREATE DATABASE sales");
+    for (database, count) in [("neo4j", 1), ("sales", 1), ("Sales", 2), ("neo4j", 2)] {
+        run(&mut web, database, "CREATE (:A)");
+        assert_eq!(run(&mut web, database, "MATCH (a:A) RETURN count(a)"), json!([[count]]), "{database}");
+    }
+    // A transaction stays in its database, over a connection that goes elsewhere between its requests.
+    let begun = web.post("/db/sales/query/v2/tx", "").json();
+    let path = format!("/db/sales/query/v2/tx/{}", begun["transaction"]["id"].as_str().unwrap());
+    assert_eq!(run(&mut web, "neo4j", "MATCH (a:A) RETURN count(a)"), json!([[2]]));
+    assert_eq!(web.post(&path, &statement("CREATE (:A) RETURN 1")).rows(), json!([[1]]));
+    assert_eq!(run(&mut web, "sales", "MATCH (a:A) RETURN count(a)"), json!([[2]]));
+    let elsewhere = path.replace("/db/sales/", "/db/neo4j/");
+    assert_eq!(web.post(&elsewhere, &statement("RETURN 1")).error().0, 404);
+    assert_eq!(web.post(&format!("{path}/commit"), "").status, 202);
+    assert_eq!(run(&mut web, "sales", "MATCH (a:A) RETURN count(a)"), json!([[3]]));
+}
+
+#[test]
+fn a_drop_undoes_transactions_that_are_open() {
+    let running = start(false);
+    let mut web = Web::connect(running.address);
+    run(&mut web, "neo4j", "CREATE DATABASE sales");
+    let begun = web.post("/db/sales/query/v2/tx", &statement("CREATE (:A)")).json();
+    let path = format!("/db/sales/query/v2/tx/{}", begun["transaction"]["id"].as_str().unwrap());
+    // A client of Bolt with a transaction, and one that only rests there.
+    let (mut bolt, mut resting) = (Client::connect(running.address), Client::connect(running.address));
+    let there = map(&[("db", text("sales"))]);
+    bolt.send(&message(super::client::BEGIN, vec![there.clone()]));
+    bolt.expect(SUCCESS);
+    resting.send(&message(super::client::RUN, vec![text("RETURN 1"), map(&[]), there.clone()]));
+    resting.send(&pull());
+    resting.expect(SUCCESS);
+    assert_eq!(resting.rest(), 1);
+    run(&mut web, "neo4j", "DROP DATABASE sales");
+    assert!(std::fs::read_dir(running.folder.join("others")).unwrap().next().is_none());
+    assert_eq!(web.post(&path, &statement("RETURN 1")).error().0, 404);
+    bolt.send(&message(super::client::COMMIT, vec![]));
+    assert!(bolt.failure().0.starts_with("Neo.TransientError.Transaction.Terminated"));
+    resting.send(&message(super::client::RUN, vec![text("RETURN 1"), map(&[]), there]));
+    assert_eq!(resting.failure().0, "Neo.ClientError.Database.DatabaseNotFound");
+    assert_eq!(code(&mut web, "neo4j", "DROP DATABASE sales").1, "Neo.ClientError.Database.DatabaseNotFound");
+    resting.reset();
+    assert_eq!(resting.rows("RETURN 1"), 1);
+}
+
+#[test]
+fn roles_are_looked_up_at_each_request() {
+    let running = start(true);
+    let as_user = |name: &str, password: &str| {
+        let mut web = Web::connect(running.address);
+        let login = STANDARD.encode(format!("{name}:{password}"));
+        web.headers.push_str(&format!("Authorization: Basic {login}\r\n"));
+        web
+    };
+    let (mut neo4j, mut ann) = (as_user("neo4j", "long enough"), as_user("ann", "also long enough"));
+    assert_eq!(code(&mut ann, "neo4j", "RETURN 1").0, 401);
+    run(&mut neo4j, "neo4j", "CREATE USER ann SET PASSWORD 'also long enough' CHANGE NOT REQUIRED");
+    let mut ann = as_user("ann", "also long enough");
+    let forbidden = (403, "Neo.ClientError.Security.Forbidden".to_owned());
+    assert_eq!(run(&mut ann, "neo4j", "RETURN 1"), json!([[1]]));
+    assert_eq!(code(&mut ann, "neo4j", "MATCH (n) RETURN n"), forbidden);
+    assert_eq!(code(&mut ann, "neo4j", "CREATE DATABASE mine"), forbidden);
+    run(&mut neo4j, "neo4j", "GRANT ROLE writer TO ann");
+    run(&mut ann, "neo4j", "CREATE (:A)");
+    assert_eq!(code(&mut ann, "neo4j", "CREATE INDEX FOR (a:A) ON (a.x)"), forbidden);
+    // A password that was known is forgotten with a change.
+    run(&mut neo4j, "neo4j", "ALTER USER ann SET PASSWORD 'another that is long'");
+    assert_eq!(code(&mut ann, "neo4j", "RETURN 1").0, 401);
+    let mut ann = as_user("ann", "another that is long");
+    run(&mut ann, "neo4j", "MATCH (n) RETURN count(n)");
+    run(&mut neo4j, "neo4j", "DROP USER ann");
+    assert_eq!(code(&mut ann, "neo4j", "RETURN 1").0, 401);
+}
