@@ -8,7 +8,7 @@ import threading
 
 import neo4j
 import pytest
-from neo4j.exceptions import AuthError, ClientError, DriverError, Forbidden, Neo4jError, TransientError
+from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError, TransientError
 
 
 @pytest.fixture
@@ -168,6 +168,9 @@ STATEMENTS = {
     "EXPLAIN CREATE (:N)": "reader",
     "PROFILE MATCH (n) RETURN count(n)": "reader",
     "CALL db.labels()": "reader",
+    "RETURN COUNT { (n) }": "reader",
+    "RETURN [(a)-->(b) | b.x]": "reader",
+    "RETURN reduce(x = [], y IN [1] | x + COLLECT { MATCH (n) RETURN n.x })": "reader",
     "SHOW INDEXES": "reader",
     "CREATE (:N)": "writer",
     "PROFILE CREATE (:N)": "writer",

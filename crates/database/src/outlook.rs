@@ -1,6 +1,6 @@
 //! Outlook of a statement once it is compiled and before it runs: whether it writes, and how much it will do.
 
-use cypher::plan::{Operator, OperatorKind, Plan, PlanMode, Prefix};
+use cypher::plan::{Expression, Operator, OperatorKind, Plan, PlanMode, Prefix};
 
 /// Kind of work that a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +74,20 @@ impl Outlook {
         while let Some(operator) = operators.pop() {
             outlook.work += operator.estimated_rows;
             outlook.calls_procedure |= matches!(operator.kind, OperatorKind::Call { .. });
-            outlook.is_apart &= is_apart(&operator.kind);
+            outlook.is_apart &= is_apart(operator);
             operators.extend(operator.inputs());
         }
         outlook
     }
 }
 
-/// True if an operator looks at nothing in the graph. One that is not known here may.
-fn is_apart(kind: &OperatorKind) -> bool {
+/// True if an operator looks at nothing in the graph. One that is not known here may, and so may a plan within an expression.
+fn is_apart(operator: &Operator) -> bool {
+    let is_plain = !operator.expressions().into_iter().any(Expression::has_subquery);
+    is_plain && is_known_apart(&operator.kind)
+}
+
+fn is_known_apart(kind: &OperatorKind) -> bool {
     match kind {
         OperatorKind::Call { procedure, .. } => procedure.starts_with("dbms.") || &**procedure == "db.ping",
         OperatorKind::Unit

@@ -204,7 +204,7 @@ impl Binder<'_> {
 
 /// Refuses subqueries. Conditions that are tested while a path is walked are tested without running a plan.
 pub(super) fn refuse_subqueries(predicates: &[Expression]) -> Result<()> {
-    match predicates.iter().find(|predicate| crate::plan::conditions::has_subquery(predicate)) {
+    match predicates.iter().find(|predicate| predicate.has_subquery()) {
         Some(predicate) => {
             let error = unsupported("a subquery in a condition on a repeated path", predicate.span);
             Err(error.with_remedy("ask it of the list of nodes or relationships, in the WHERE after the pattern"))

@@ -143,7 +143,7 @@ impl Binder<'_> {
             None => None,
             Some(predicate) => {
                 let mut predicate = self.plain_predicate(predicate, "WHERE")?;
-                if crate::plan::conditions::has_subquery(&predicate) {
+                if predicate.has_subquery() {
                     let error = unsupported("a subquery in the WHERE of a path in parentheses", predicate.span);
                     return Err(error.with_remedy("test the path found in the WHERE after the pattern"));
                 }

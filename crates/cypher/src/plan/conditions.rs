@@ -125,7 +125,7 @@ pub(crate) fn edge_filter(predicate: &Expression, edges: SlotId, path: Option<Sl
     };
     let mut slots = Set::default();
     predicate.used_slots(&mut slots);
-    if !is_edges || slots.contains(&edges) || path.is_some_and(|path| slots.contains(&path)) || has_subquery(predicate)
+    if !is_edges || slots.contains(&edges) || path.is_some_and(|path| slots.contains(&path)) || predicate.has_subquery()
     {
         return None;
     }
@@ -135,11 +135,6 @@ pub(crate) fn edge_filter(predicate: &Expression, edges: SlotId, path: Option<Sl
         QuantifierKind::Any | QuantifierKind::Single => return None,
     };
     Some(EdgeFilter { slot: *slot, from: None, to: None, predicate: each })
-}
-
-/// True if a subquery stands in an expression.
-pub(crate) fn has_subquery(expression: &Expression) -> bool {
-    matches!(expression.kind, ExpressionKind::Subquery { .. }) || expression.operands().into_iter().any(has_subquery)
 }
 
 /// Puts one slot in the place of another; subqueries must not use it.

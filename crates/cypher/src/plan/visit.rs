@@ -454,6 +454,12 @@ impl Expression {
         own || self.operands().into_iter().any(Expression::is_random)
     }
 
+    /// True if it or anything below it runs a plan for the row that it is computed for.
+    pub fn has_subquery(&self) -> bool {
+        matches!(self.kind, ExpressionKind::Subquery { .. })
+            || self.operands().into_iter().any(Expression::has_subquery)
+    }
+
     /// The expressions directly below it. Those within the plan of a subquery are not among them.
     pub fn operands(&self) -> Vec<&Expression> {
         let mut list: Vec<&Expression> = Vec::new();

@@ -12,7 +12,6 @@ use model::{Map, Result, Set};
 use super::{Planner, Stream, operator};
 use crate::binder::tree::{BoundClause, BoundSubquery, BoundUnion};
 use crate::plan::ExpressionKind as Kind;
-use crate::plan::conditions::has_subquery;
 use crate::plan::{Expression, ForEachResult, NewEdge, NewNode, Operator, OperatorKind, SetItem, SlotId};
 
 impl Planner<'_> {
@@ -166,7 +165,7 @@ fn is_atomic_body(clauses: &[BoundClause]) -> bool {
     match clauses {
         [BoundClause::Foreach { list, body, .. }] => is_stable(list, body) && is_atomic_body(body),
         [BoundClause::Unwind { list, .. }, rest @ ..] => is_stable(list, rest) && is_atomic_body(rest),
-        [BoundClause::Create { nodes, edges }] => !maps(nodes, edges).any(has_subquery),
+        [BoundClause::Create { nodes, edges }] => !maps(nodes, edges).any(Expression::has_subquery),
         [BoundClause::Set(_) | BoundClause::Merge(_) | BoundClause::Delete { .. }] => true,
         _ => clauses.iter().all(|clause| match clause {
             BoundClause::Create { nodes, edges } => {
