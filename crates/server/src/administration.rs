@@ -32,10 +32,6 @@ impl Keeper {
         place.database.set_site(Site { name, address, administrator: Some(administrator) });
     }
 
-    fn user(&self, name: &str) -> Option<User> {
-        self.credentials.as_ref().and_then(|credentials| credentials.user(name))
-    }
-
     fn record(&self, command: &Command, client: &Client, error: Option<&model::Error>) {
         if let Some(databases) = self.databases.upgrade() {
             self.audit.record(&Event::of_command(command, client, error), databases.unix_us());
@@ -89,10 +85,9 @@ impl Administrator for Keeper {
 
     fn databases(&self, user: &str) -> Vec<DatabaseRow> {
         let mut rows = self.databases.upgrade().map(|databases| databases.rows()).unwrap_or_default();
-        if self.credentials.is_some() {
-            let held = self.user(user);
-            let may_see = |name: &str| held.as_ref().is_some_and(|user| user.role_in(name).is_some());
-            rows.retain(|row| self.is_admin(user) || may_see(&row.name));
+        if let Some(credentials) = self.credentials.as_ref().filter(|_| !self.is_admin(user)) {
+            let may_see = |name: &str, held: Option<&User>| held.is_some_and(|user| user.role_in(name).is_some());
+            credentials.look(user, |held| rows.retain(|row| may_see(&row.name, held)));
         }
         rows
     }
@@ -103,7 +98,8 @@ impl Administrator for Keeper {
 
     /// Everybody is, where nobody has to log in.
     fn is_admin(&self, user: &str) -> bool {
-        self.credentials.is_none() || self.user(user).is_some_and(|user| user.is_administrator() && !user.must_change)
+        let may_all = |held: Option<&User>| held.is_some_and(|user| user.is_administrator() && !user.must_change);
+        self.credentials.as_ref().is_none_or(|credentials| credentials.look(user, may_all))
     }
 }
 
@@ -237,10 +233,11 @@ fn change_roles(held: &mut [User], is_grant: bool, grants: &[Grant], names: &[Ar
 
 /// The reason for which a user may not run a statement in a database; `None` if it may be run.
 pub(crate) fn refusal(credentials: &Credentials, user: &str, database: &str, outlook: &Outlook) -> Option<Denial> {
-    let Some(held) = credentials.user(user) else { return Some(Denial::Gone) };
-    if held.is_suspended {
-        return Some(Denial::Gone);
-    }
+    credentials.look(user, |held| denial(held, database, outlook))
+}
+
+fn denial(user: Option<&User>, database: &str, outlook: &Outlook) -> Option<Denial> {
+    let Some(held) = user.filter(|user| !user.is_suspended) else { return Some(Denial::Gone) };
     // Commands look at the rights of their user themselves, and one of them sets the password.
     if outlook.action == Action::Administration {
         return None;

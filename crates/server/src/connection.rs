@@ -118,14 +118,10 @@ impl Connection {
         }
         self.link.wire.allow(self.link.server.settings.message_bytes_max);
         self.link.user = user.to_owned();
-        if self.session.is_none() {
-            self.link.database = Arc::from(DATABASE_NAME);
-            let session = self.new_session(&self.link.server.database);
-            self.link.wire.stop_by(session.interrupt());
-            self.session = Some(session);
-        } else {
-            let client = self.client();
-            self.session.iter_mut().for_each(|session| session.set_client(client.clone()));
+        // The first statement makes the session, in its database.
+        let client = self.client();
+        if let Some(session) = &mut self.session {
+            session.set_client(client);
         }
     }
 

@@ -183,7 +183,12 @@ impl Credentials {
 
     /// A user as it is now.
     pub(crate) fn user(&self, name: &str) -> Option<User> {
-        self.users().iter().find(|user| user.name == name).cloned()
+        self.look(name, |user| user.cloned())
+    }
+
+    /// Looks at a user as it is now, without a copy.
+    pub(crate) fn look<T>(&self, name: &str, look: impl FnOnce(Option<&User>) -> T) -> T {
+        look(self.users().iter().find(|user| user.name == name))
     }
 
     /// Changes the users, in their file first.

@@ -49,6 +49,7 @@ enum State {
 }
 
 /// A database that was found, and its name.
+#[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) name: Arc<str>,
     pub(crate) database: Database,
@@ -129,7 +130,7 @@ impl Databases {
 
     /// The database of that name; that of the server's store for none and for `system`.
     pub(crate) fn find(&self, name: Option<&str>) -> Found {
-        let home = || Found::Here(Place { name: self.home.name.clone(), database: self.home.database.clone() });
+        let home = || Found::Here(self.home.clone());
         let Some(name) = name else { return home() };
         if name.eq_ignore_ascii_case(DATABASE_NAME) || name.eq_ignore_ascii_case(SYSTEM_NAME) {
             return home();
@@ -154,12 +155,11 @@ impl Databases {
     /// Those that are open.
     pub(crate) fn all(&self) -> Vec<Place> {
         let others = self.read();
-        let home = Place { name: self.home.name.clone(), database: self.home.database.clone() };
         let online = others.iter().filter_map(|(name, state)| match state {
             State::Online(database) => Some(Place { name: name.clone(), database: database.clone() }),
             _ => None,
         });
-        online.chain([home]).collect()
+        online.chain([self.home.clone()]).collect()
     }
 
     /// All, for `SHOW DATABASES`.
@@ -220,9 +220,9 @@ impl Databases {
             // Nobody was told of a database.
             let _ = std::fs::remove_dir_all(&directory);
         })?;
-        let name: Arc<str> = name.into();
-        self.write().insert(name.clone(), State::Online(database.clone()));
-        Ok(Some(Place { name, database }))
+        let place = Place { name: name.into(), database };
+        self.write().insert(place.name.clone(), State::Online(place.database.clone()));
+        Ok(Some(place))
     }
 
     /// Drops a database with all that it holds. False if there is none of that name.

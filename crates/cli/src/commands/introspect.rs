@@ -56,9 +56,14 @@ fn program_of(subject: &Path) -> Option<&str> {
     subject.to_str()?.strip_prefix(PROGRAM).map(str::trim).filter(|command| !command.is_empty())
 }
 
+/// The folder that a file or a store lies in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Says that a file cannot be written before anything takes time.
 fn check_folder(file: &Path) -> Result<(), Error> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(file);
     let is_folder = std::fs::metadata(folder).map_err(|cause| Error::of_file(folder, &cause))?.is_dir();
     if is_folder && !file.is_dir() {
         return Ok(());
@@ -84,8 +89,7 @@ impl Measuring<'_> {
         // Errors of opening come before anything takes time.
         let subject = self.open(store)?;
         let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
-        let beside_it = if program_of(store).is_some() { Path::new("") } else { store };
-        let folder = beside_it.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = if program_of(store).is_some() { Path::new(".") } else { folder_of(store) };
         let machine = machine::measure(folder, self.effort(), &*self.clock, self.interrupt)?;
         let mut options = MeasureOptions { seed: self.arguments.seed, ..MeasureOptions::new(self.effort()) };
         if beside.is_some() {

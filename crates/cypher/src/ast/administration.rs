@@ -3,10 +3,10 @@
 //! A command holds texts that are known now or when the parameters are ([`Word`]); [`Administration::resolved`] makes one whose
 //! texts are known.
 
-use std::fmt::{self, Display, Formatter, Write};
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
-use super::print::Plain;
+use super::print::{Plain, quoted};
 
 /// A text that is known now or when the parameters are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,16 +162,7 @@ struct Secret<'w>(&'w Word);
 impl Display for Secret<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Word::Known(text) => {
-                f.write_char('\'')?;
-                for letter in text.chars() {
-                    if matches!(letter, '\'' | '\\') {
-                        f.write_char('\\')?;
-                    }
-                    f.write_char(letter)?;
-                }
-                f.write_char('\'')
-            }
+            Word::Known(text) => quoted(f, text),
             parameter => parameter.fmt(f),
         }
     }

@@ -19,6 +19,8 @@ use crate::token::{self, KEYWORDS};
 mod expression;
 mod path;
 
+pub(super) use expression::quoted;
+
 /// Writes items with a separator between them.
 fn join<T: Display>(f: &mut Formatter<'_>, items: &[T], separator: &str) -> fmt::Result {
     for (position, item) in items.iter().enumerate() {

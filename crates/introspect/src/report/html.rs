@@ -161,13 +161,8 @@ fn findings(out: &mut String, all: &[Stored], figures: &[(&str, Vec<Figure>)]) {
 /// Facts about the subjects, side by side.
 fn subjects(out: &mut String, all: &[Stored]) {
     out.push_str("<section id=\"subjects\">\n<h2>Subjects</h2>\n");
-    let mut facts: Vec<&str> = Vec::new();
-    for (name, _) in all.iter().flat_map(|stored| &stored.facts) {
-        if !facts.contains(&name.as_str()) {
-            facts.push(name);
-        }
-    }
-    let head: Vec<String> = [String::new()].into_iter().chain(all.iter().map(|held| held.name.clone())).collect();
+    let facts = figures::names(all, |stored| stored.facts.iter().map(|(name, _)| name.as_str()).collect());
+    let head = figures::head(&[""], all);
     let fact = |stored: &Stored, wanted: &str| {
         stored.facts.iter().find(|(name, _)| name == wanted).map_or(String::new(), |(_, value)| value.clone())
     };

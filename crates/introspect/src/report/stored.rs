@@ -241,12 +241,14 @@ impl<'a> Place<'a> {
         self.get(key)?.items()?.iter().map(read).collect()
     }
 
-    /// Pairs of numbers: the first two of each item, or none where the key is missing.
+    /// The same; nothing where the key is missing.
+    fn list_if_there<T>(&self, key: &str, read: impl Fn(&Place<'a>) -> Result<T>) -> Result<Vec<T>> {
+        if self.value.get(key).is_some() { self.list(key, read) } else { Ok(Vec::new()) }
+    }
+
+    /// Pairs of numbers: the first of each item and another.
     fn pairs(&self, key: &str, second: usize) -> Result<Vec<(f64, f64)>> {
-        if self.value.get(key).is_none() {
-            return Ok(Vec::new());
-        }
-        self.list(key, |held| match (held.items()?.first(), held.items()?.get(second)) {
+        self.list_if_there(key, |held| match (held.items()?.first(), held.items()?.get(second)) {
             (Some(first), Some(second)) => Ok((first.number()?, second.number()?)),
             _ => Err(held.other("a longer list")),
         })
@@ -293,7 +295,6 @@ fn run(held: &Place<'_>) -> Result<StoredRun> {
     let counts = held.get("counts")?;
     let calls = held.get("calls")?.number()?;
     let mean = |key: &str| -> Result<f64> { Ok(counts.get(key)?.number()? / calls.max(1.0)) };
-    let has_samples = held.value.get("samplesNs").is_some();
     Ok(StoredRun {
         layer: held.get("layer")?.text()?,
         operation: held.get("operation")?.text()?,
@@ -305,7 +306,7 @@ fn run(held: &Place<'_>) -> Result<StoredRun> {
         p90_ns: held.get("p90Ns")?.number()?,
         p99_ns: held.get("p99Ns")?.number()?,
         mean_ns: held.get("meanNs")?.number()?,
-        samples_ns: if has_samples { held.list("samplesNs", Place::number)? } else { Vec::new() },
+        samples_ns: held.list_if_there("samplesNs", Place::number)?,
         by_rows: held.pairs("byRows", 2)?,
         rows: mean("rows")?,
         neighborhoods: mean("neighborhoods")?,

@@ -258,7 +258,7 @@ fn is_parameter_name(name: &str) -> bool {
 }
 
 /// A string in single quotes.
-fn quoted(f: &mut Formatter<'_>, value: &str) -> fmt::Result {
+pub(in crate::ast) fn quoted(f: &mut Formatter<'_>, value: &str) -> fmt::Result {
     f.write_str("'")?;
     for letter in value.chars() {
         match letter {

@@ -68,7 +68,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Goes on behind so many words.
+    /// Takes a number of words.
     pub(in crate::parser) fn skip(&mut self, words: usize) {
         for _ in 0..words {
             self.advance();

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use super::Figure;
 use crate::findings::duration_text;
 use crate::report::text::bytes_text;
-use crate::report::{Stored, StoredRun};
+use crate::report::{Stored, StoredJudgement, StoredRun};
 
 fn words(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 /// Names that something has in any of the measurements, in the order of the first.
-fn names<'a>(all: &'a [Stored], of: impl Fn(&'a Stored) -> Vec<&'a str>) -> Vec<&'a str> {
+pub(super) fn names<'a>(all: &'a [Stored], of: impl Fn(&'a Stored) -> Vec<&'a str>) -> Vec<&'a str> {
     let mut names = Vec::new();
     for name in all.iter().flat_map(of) {
         if !names.contains(&name) {
@@ -23,7 +23,7 @@ fn names<'a>(all: &'a [Stored], of: impl Fn(&'a Stored) -> Vec<&'a str>) -> Vec<
 }
 
 /// One column for each measurement after those of the names.
-fn head(first: &[&str], all: &[Stored]) -> Vec<String> {
+pub(super) fn head(first: &[&str], all: &[Stored]) -> Vec<String> {
     words(first).into_iter().chain(all.iter().map(|stored| stored.name.clone())).collect()
 }
 
@@ -276,25 +276,20 @@ fn composed(all: &[Stored]) -> Option<Figure> {
 }
 
 fn fitted(all: &[Stored]) -> Option<Figure> {
-    let of = |regime: &'static str| {
-        names(all, |stored| {
-            let held = stored.judgements.iter().filter(|held| held.regime == regime);
-            held.map(|held| held.operation.as_str()).collect()
-        })
-    };
-    let operations = of("hot");
-    let find = |stored: &'_ Stored, operation: &str| {
-        stored.judgements.iter().position(|held| held.operation == operation && held.regime == "hot")
-    };
+    fn hot(stored: &Stored) -> impl Iterator<Item = &StoredJudgement> {
+        stored.judgements.iter().filter(|held| held.regime == "hot")
+    }
+    let operations = names(all, |stored| hot(stored).map(|held| held.operation.as_str()).collect());
     let series: Vec<Value> = all
         .iter()
         .map(|stored| {
-            let error = |operation: &&str| find(stored, operation).map(|at| 100.0 * stored.judgements[at].median_error);
+            let find = |operation: &&str| hot(stored).find(|held| held.operation == **operation);
+            let error = |operation: &&str| find(operation).map(|held| 100.0 * held.median_error);
             json!({"name": stored.name, "values": operations.iter().map(error).collect::<Vec<_>>()})
         })
         .collect();
     let rows = all.iter().flat_map(|stored| {
-        let row = |held: &crate::report::StoredJudgement| {
+        let row = |held: &StoredJudgement| {
             vec![
                 held.operation.clone(),
                 stored.name.clone(),

@@ -123,19 +123,13 @@ pub(super) fn begin(
     user: &str,
 ) -> Result<(), Refusal> {
     let asked = read(connection, head, body, database, false)?;
+    let place = connection.find(Some(database))?;
     let server = connection.link.server.clone();
     let id = credentials::random_name().map_err(|error| failure::of_error(&error, ""))?;
     let max = server.settings.connections_max;
     if !server.transactions.reserve(&id, owner(connection, user), max) {
         return Err(failure::too_many_transactions(max).into());
     }
-    let place = match connection.find(Some(database)) {
-        Ok(place) => place,
-        Err(failure) => {
-            server.transactions.forget(&id);
-            return Err(failure.into());
-        }
-    };
     let session = connection.new_session(&place.database);
     visit(connection, &id, (place.name, session), None, |connection| {
         statement::open(connection, &asked.scope)?;
