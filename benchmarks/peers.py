@@ -1,11 +1,12 @@
 """A peer on a described graph: peers.py PEER load|run GRAPH.json STORE SPEC.json RESULT.json, a process of its own for each.
 
 The specification and the result are those of the example `queries` of the database crate; prepared statements, the peer's
-normal Python API. PEER is ladybug, kuzu, duckdb or sqlite. The latter two have a table with indexes on both ends for each
-type of edge and are asked in SQL.
+normal Python API. PEER is ladybug, kuzu, neug, duckdb or sqlite. The latter two have a table with indexes on both ends for each
+type of edge and are asked in SQL. NeuG loads CSV files, which are made of the Parquet files, and has no time-out.
 """
 import importlib
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -55,6 +56,47 @@ class Kuzu:
             return rows
 
         return ask
+
+    def close(self):
+        self.connection.close()
+        self.database.close()
+
+
+class Neug:
+    """NeuG, embedded."""
+
+    def __init__(self, name, store, threads):
+        os.environ.setdefault("GLOG_minloglevel", "3")
+        logging.disable(logging.WARNING)
+        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+        self.store = store
+        self.database = importlib.import_module(name).Database(store, mode="rw", buffer_strategy="M_FULL")
+        self.connection = self.database.connect()
+
+    def load(self, graph):
+        run = self.connection.execute
+        for label, table in graph["nodes"].items():
+            run(f"CREATE NODE TABLE {label}({columns(table['columns'])}, PRIMARY KEY(id))")
+            self.copy(label, table["file"], "")
+        for table in graph["edges"]:
+            properties = columns(table["columns"])
+            ends = f"FROM {table['source']} TO {table['target']}"
+            run(f"CREATE REL TABLE {table['type']}({ends}{', ' + properties if properties else ''})")
+            self.copy(table["type"], table["file"], f'from="{table["source"]}", to="{table["target"]}", ')
+        run("CHECKPOINT")
+
+    def copy(self, name, file, ends):
+        csv, parquet = importlib.import_module("pyarrow.csv"), importlib.import_module("pyarrow.parquet")
+        text = f"{self.store}.{name}.csv"
+        csv.write_csv(parquet.read_table(file), text)
+        self.connection.execute(f'COPY {name} FROM "{text}" ({ends}header=true, delim=",", parallel=true)')
+        os.unlink(text)
+
+    def limit(self, seconds):
+        pass
+
+    def prepare(self, text):
+        return lambda parameters: list(self.connection.execute(text, "read", parameters or None))
 
     def close(self):
         self.connection.close()
@@ -164,8 +206,8 @@ def main(name, task, graph, store, spec, result):
     if task == "load":
         remove(store)
     start = now()
-    kind = Sql if name in ("duckdb", "sqlite") else Kuzu
-    peer = kind(name, store, spec.get("threads", 2))
+    kinds = {"duckdb": Sql, "sqlite": Sql, "neug": Neug}
+    peer = kinds.get(name, Kuzu)(name, store, spec.get("threads", 2))
     outcome = {"open_ms": (now() - start) * 1e3, "queries": {}}
     if task == "load":
         with open(graph) as file:

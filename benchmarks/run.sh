@@ -9,7 +9,7 @@
 # And A* over databases, the evaluation of the Crackle paper run anew (sources/evaluate.py), on a generated graph like that of
 # roads, and on Rome's if ROADS names a folder with it; and generated questions to attached databases beside SQL
 # (sources/questions.py).
-# Generated shapes of queries beside DuckDB, answers compared and ratios shown (shapes.py).
+# Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
 # The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes analytics analytics_large python sources"
 # chooses.
 set -euo pipefail
@@ -39,7 +39,9 @@ for part in $parts; do
     memory) ./benchmarks/memory.sh ;;
     indexes) ./benchmarks/indexes.sh ;;
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
-    shapes) "$python" benchmarks/shapes.py "$cache/shapes" ;;
+    shapes)
+      "$python" -c 'import neug' 2>/dev/null || "$cache/env/bin/pip" install --quiet neug==0.3.0
+      "$python" benchmarks/shapes.py "$cache/shapes" ;;
     analytics)
       "$python" -c 'import networkit, igraph, graphblas' 2>/dev/null \
         || "$cache/env/bin/pip" install --quiet networkit==11.2.2 igraph==1.0.0 python-graphblas==2025.2.0 scipy
