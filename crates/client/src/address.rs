@@ -4,6 +4,8 @@ use std::fmt;
 
 use model::{Result, error};
 
+use crate::tls::Trust;
+
 /// The port of Bolt.
 const PORT: u16 = 7687;
 /// The user that servers have from the start.
@@ -16,6 +18,8 @@ pub const PASSWORD_VARIABLE: &str = "KNOT_PASSWORD";
 pub struct Address {
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// Certificates that are believed; `None` without encryption.
+    pub(crate) trust: Option<Trust>,
     /// Name and password; `None` to come in without.
     pub(crate) login: Option<(String, String)>,
     pub(crate) database: Option<String>,
@@ -25,7 +29,12 @@ pub struct Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        write!(f, "bolt://{host}:{}", self.port)?;
+        let scheme = match self.trust {
+            None => "bolt",
+            Some(Trust::Authorities) => "bolt+s",
+            Some(Trust::Any) => "bolt+ssc",
+        };
+        write!(f, "{scheme}://{host}:{}", self.port)?;
         self.database.as_ref().map_or(Ok(()), |name| write!(f, "/{name}"))
     }
 }
@@ -48,22 +57,27 @@ impl Address {
     /// Reads an address. `password` is taken if it has none; no message shows either.
     ///
     /// # Errors
-    /// Fails if the text is no address of a server, or asks for TLS.
+    /// Fails if the text is no address of a server, or has settings behind a `?`.
     pub fn parse(text: &str, password: Option<String>) -> Result<Address> {
         let bad = |what: &str| error!(Argument, "{what}").with_remedy("write bolt://user:password@host:7687/database");
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(bad("expected an address that begins with bolt://"));
         };
-        if scheme.contains('+') {
-            return Err(error!(Unsupported, "{scheme}:// asks for TLS, which this client does not speak").with_remedy(
-                "connect through a tunnel, as of ssh, or on the machine of the server; `--tls optional` lets in those who do not encrypt",
-            ));
-        }
         if !Address::is_one(text) {
             return Err(bad("expected an address that begins with bolt:// or neo4j://"));
         }
-        // A query holds settings of routing, of which there are none.
-        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let trust = match scheme.split_once('+').map(|(_, trust)| trust.to_ascii_lowercase()) {
+            None => None,
+            Some(trust) if trust == "s" => Some(Trust::Authorities),
+            Some(trust) if trust == "ssc" => Some(Trust::Any),
+            Some(_) => return Err(bad("behind the + of the scheme stands s (a trusted certificate) or ssc (any)")),
+        };
+        // Drivers take settings of routing and of time here. This client has its own, and would ignore them.
+        let rest = match rest.split_once(['?', '#']) {
+            None => rest,
+            Some((rest, "")) => rest,
+            Some(_) => return Err(bad("an address has no settings behind a ?")),
+        };
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = match authority.rsplit_once('@') {
             Some((login, place)) => (Some(login), place),
@@ -87,7 +101,7 @@ impl Address {
             None => password.map(|password| (USER.to_owned(), password)),
         };
         let database = Some(decode(database)?).filter(|name| !name.is_empty());
-        Ok(Address { host: host.to_owned(), port, login, database })
+        Ok(Address { host: host.to_owned(), port, trust, login, database })
     }
 }
 
@@ -110,7 +124,7 @@ fn decoded(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Address;
+    use super::{Address, Trust};
 
     #[test]
     fn addresses_are_read() {
@@ -119,7 +133,9 @@ mod tests {
             ("bolt://localhost", "localhost", 7687, None, None),
             ("neo4j://a.b:1/", "a.b", 1, None, None),
             ("BOLT://ann:se%3Ac%40ret@[::1]:99/neo4j", "::1", 99, login("ann", "se:c@ret"), Some("neo4j")),
-            ("bolt://ann@h?policy=x", "h", 7687, login("ann", ""), None),
+            ("bolt://ann@h?", "h", 7687, login("ann", ""), None),
+            ("bolt+s://ann@h", "h", 7687, login("ann", ""), None),
+            ("neo4j+SSC://ann@h/x", "h", 7687, login("ann", ""), Some("x")),
             ("bolt://ann:p@ss@h", "h", 7687, login("ann", "p@ss"), None),
         ] {
             assert!(Address::is_one(text));
@@ -128,6 +144,14 @@ mod tests {
             assert_eq!((&found.login, found.database.as_deref()), (&expected, database), "{text}");
             let shown = format!("{found} {found:?}");
             assert!(!shown.contains("ret") && !shown.contains("p@ss"), "{shown}");
+        }
+        for (text, trust) in [
+            ("bolt://h", None),
+            ("bolt+s://h", Some(Trust::Authorities)),
+            ("neo4j+S://h", Some(Trust::Authorities)),
+            ("bolt+ssc://h", Some(Trust::Any)),
+        ] {
+            assert_eq!(Address::parse(text, None).unwrap().trust, trust, "{text}");
         }
         assert_eq!(Address::parse("bolt://h", Some("x".into())).unwrap().login, login("neo4j", "x"));
         assert_eq!(Address::parse("bolt://ann@h", Some("x".into())).unwrap().login, login("ann", "x"));
@@ -139,8 +163,8 @@ mod tests {
             assert!(!Address::is_one(text), "{text}");
         }
         for text in [
-            "bolt://u:secret@", "bolt://u:secret@h:x", "bolt://u:sec%zzret@h", "bolt+s://u:secret@h",
-            "http://u:secret@h",
+            "bolt://u:secret@", "bolt://u:secret@h:x", "bolt://u:sec%zzret@h", "bolt+x://u:secret@h",
+            "http://u:secret@h", "bolt://u:secret@h?timeout=3",
         ] {
             let error = Address::parse(text, None).unwrap_err();
             assert!(!format!("{error:?}").contains("sec") && !error.remedy().is_empty(), "{error:?}");

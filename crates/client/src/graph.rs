@@ -11,6 +11,7 @@ use server::{Sharing, share};
 use crate::address::Address;
 use crate::remote::{Remote, Settings};
 use crate::session::Session;
+use crate::tls::Trust;
 use crate::wire::Wire;
 
 /// Time between two attempts to open a store that another process has, or to reach that; an attempt takes some 100 ms besides.
@@ -196,9 +197,13 @@ impl Graph {
     }
 
     fn to_server(&self, address: &Address, settings: Settings, interrupt: &Interrupt) -> Result<Place> {
-        let wire = Wire::to_server(&address.host, address.port, interrupt).map_err(|cause| {
+        let wire = Wire::to_server(&address.host, address.port, address.trust, interrupt).map_err(|cause| {
             error!(Connection, "cannot connect to {address}: {cause}")
-                .with_remedy("see that a server listens there, as `knot serve STORE` does, without encryption")
+                .with_remedy(match address.trust {
+                    None => "see that a server listens there, as `knot serve STORE` does; with encryption the address begins with bolt+s://",
+                    Some(Trust::Authorities) => "see that a server listens there with a certificate that this machine trusts; SSL_CERT_FILE names one that signed it, bolt+ssc:// takes any",
+                    Some(Trust::Any) => "see that a server listens there with a certificate, as `knot serve STORE --tls-self-signed` does",
+                })
         })?;
         let (login, database) = (address.login.as_ref(), address.database.clone());
         let remote = Remote::log_in(wire, address.to_string(), login, database, settings, interrupt)?;

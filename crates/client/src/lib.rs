@@ -2,6 +2,7 @@
 //!
 //! Modules in reading order:
 //! - [`address`]: addresses of servers, as users write them.
+//! - `tls`: encryption of a connection.
 //! - `wire`: one connection, and the messages that have arrived on it.
 //! - `values`: rows and parameters.
 //! - `failure`: failures of servers as errors of ours.
@@ -21,6 +22,7 @@ pub mod listing;
 mod remote;
 pub mod session;
 mod summary;
+mod tls;
 mod values;
 mod wire;
 

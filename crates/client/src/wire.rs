@@ -10,6 +10,8 @@ use bolt::{Chunks, Version, handshake};
 use model::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::tls::{self, Encrypted, Trust};
+
 /// Time between two looks at the order to stop while an answer is awaited.
 const TICK: Duration = Duration::from_millis(10);
 /// Time in which a server has to be reached, and to speak first.
@@ -21,9 +23,10 @@ const MESSAGE_BYTES_MAX: usize = 512 << 20;
 /// Bytes that one read takes.
 const READ_BYTES: usize = 64 << 10;
 
-/// Either kind of connection.
+/// Any kind of connection.
 enum Stream {
     Tcp(TcpStream),
+    Tls(Box<Encrypted>),
     Unix(UnixStream),
 }
 
@@ -52,11 +55,8 @@ pub(crate) enum Arrival {
 impl Stream {
     fn set_times(&self) -> Result<()> {
         match self {
-            Stream::Tcp(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(TICK))?;
-                stream.set_write_timeout(Some(SEND_TIME))
-            }
+            Stream::Tcp(stream) => set_times(stream),
+            Stream::Tls(stream) => set_times(stream.get_ref()),
             Stream::Unix(stream) => {
                 stream.set_read_timeout(Some(TICK))?;
                 stream.set_write_timeout(Some(SEND_TIME))
@@ -67,6 +67,7 @@ impl Stream {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Tls(stream) => stream.read(buffer),
             Stream::Unix(stream) => stream.read(buffer),
         }
     }
@@ -74,16 +75,40 @@ impl Stream {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Tls(stream) => stream.write(bytes),
             Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    /// Sends what was written and is held back.
+    fn flush(&mut self) -> Result<()> {
+        match self {
+            Stream::Tls(stream) => stream.flush(),
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(()),
+        }
+    }
+
+    /// True if there is something to read that has left the socket already.
+    fn holds_bytes(&self) -> bool {
+        match self {
+            Stream::Tls(stream) => !stream.conn.wants_read(),
+            Stream::Tcp(_) | Stream::Unix(_) => false,
         }
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.get_ref().as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
         }
     }
+}
+
+fn set_times(stream: &TcpStream) -> Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(TICK))?;
+    stream.set_write_timeout(Some(SEND_TIME))
 }
 
 fn closed() -> Error {
@@ -98,13 +123,38 @@ fn is_tick(cause: &Error) -> bool {
     matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
+/// Ends the handshake of TLS.
+fn agree_on_keys(stream: &mut Encrypted, interrupt: &Interrupt) -> Result<()> {
+    let mut waited = Duration::ZERO;
+    while stream.conn.is_handshaking() {
+        match stream.conn.complete_io(&mut stream.sock) {
+            Ok(_) => {}
+            Err(cause) if !is_tick(&cause) => return Err(cause),
+            Err(_) if waited >= CONNECT_TIME => {
+                return Err(Error::new(ErrorKind::TimedOut, "the server does not answer in TLS"));
+            }
+            Err(_) => {
+                interrupt.check_unpaused().map_err(|stop| Error::other(stop.to_string()))?;
+                waited += TICK;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Wire {
-    /// Connects over the network.
-    pub(crate) fn to_server(host: &str, port: u16, interrupt: &Interrupt) -> Result<Wire> {
+    /// Connects over the network, encrypted if a trust says whose certificate is believed.
+    pub(crate) fn to_server(host: &str, port: u16, trust: Option<Trust>, interrupt: &Interrupt) -> Result<Wire> {
         let mut last = Error::new(ErrorKind::NotFound, "the name stands for no address");
         for address in (host, port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, CONNECT_TIME) {
-                Ok(stream) => return Wire::agree(Stream::Tcp(stream), interrupt),
+                Ok(stream) => {
+                    let Some(trust) = trust else { return Wire::agree(Stream::Tcp(stream), interrupt) };
+                    set_times(&stream)?;
+                    let mut stream = tls::begin(host, stream, trust)?;
+                    agree_on_keys(&mut stream, interrupt)?;
+                    return Wire::agree(Stream::Tls(Box::new(stream)), interrupt);
+                }
                 Err(cause) => last = cause,
             }
         }
@@ -122,6 +172,7 @@ impl Wire {
         while !rest.is_empty() {
             rest = &rest[stream.write(rest)?..];
         }
+        stream.flush()?;
         let (mut answer, mut held, mut waited) = ([0; 4], 0, Duration::ZERO);
         while held < answer.len() {
             match stream.read(&mut answer[held..]) {
@@ -150,6 +201,7 @@ impl Wire {
                 Err(cause) => return Err((taken, cause)),
             }
         }
+        self.stream.flush().map_err(|cause| (taken, cause))?;
         self.silent = Duration::ZERO;
         Ok(())
     }
@@ -191,7 +243,7 @@ impl Wire {
     pub(crate) fn message_bytes_max(&self) -> usize {
         match self.stream {
             Stream::Unix(_) => server::share::MESSAGE_BYTES_MAX,
-            Stream::Tcp(_) => usize::MAX,
+            Stream::Tcp(_) | Stream::Tls(_) => usize::MAX,
         }
     }
 
@@ -199,7 +251,8 @@ impl Wire {
     pub(crate) fn has_arrived(&self) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.stream.fd(), PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        self.taken < self.input.len() || poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+        let is_held = self.taken < self.input.len() || self.stream.holds_bytes();
+        is_held || poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// True if the server is there, as far as can be told when nothing was asked of it.

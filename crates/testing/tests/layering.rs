@@ -40,6 +40,8 @@ const FENCED: &[(&str, &str)] = &[
     ("postgres-protocol", "sources"),
     ("rustls", "sources"),
     ("rustls", "server"),
+    ("rustls", "client"),
+    ("rustls-native-certs", "client"),
     ("rcgen", "server"),
     ("rusqlite", "sources"),
     ("mysql", "sources"),

@@ -54,6 +54,30 @@ fn statements_run_on_a_server() {
 }
 
 #[test]
+fn connections_are_encrypted_and_certificates_are_believed_as_asked() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--no-auth", "--tls-self-signed"]);
+    let port = server.address.rsplit_once(':').expect("it has a port").1.to_owned();
+    let query = "UNWIND range(1, 30000) AS i RETURN sum(size('text ' + i)) AS s";
+    let url = |scheme: &str| format!("{scheme}://localhost:{port}");
+    let rows = folder.run(&["query", &url("bolt+ssc"), query, "-m", "jsonl"]).ok();
+    assert!(rows.contains("{\"s\":"), "{rows}");
+    // Many messages, larger than a record of TLS, and a session that waits between them.
+    let script = "RETURN reduce(s = 'x', i IN range(1, 18) | s + s) AS s;\nUNWIND range(1, 20000) AS i RETURN i;\nRETURN 7 AS last;\n";
+    let shown = folder.run_with(&[&url("neo4j+ssc"), "-m", "jsonl"], script).ok();
+    assert!(shown.contains("{\"i\":20000}") && shown.ends_with("{\"last\":7}\n"), "{}", shown.len());
+    let message = folder.run(&["query", &url("bolt+s"), query]).fails(1);
+    assert!(message.starts_with("CONNECTION: cannot connect to bolt+s://localhost"), "{message}");
+    assert!(message.contains("certificate") && message.contains("SSL_CERT_FILE"), "{message}");
+    let trusting = folder.command(&["query", &url("bolt+s"), query, "-m", "jsonl"]);
+    let child = { trusting }.env("SSL_CERT_FILE", "s.knot.certificate.pem").spawn();
+    assert_eq!(finish(child.expect("it starts")).ok(), rows);
+    let message = folder.run(&["query", &url("bolt"), query]).fails(1);
+    assert!(message.starts_with("CONNECTION: ") && message.contains("bolt+s://"), "{message}");
+    server.end();
+}
+
+#[test]
 fn passwords_come_from_the_address_or_the_environment_and_stand_in_no_message() {
     let folder = Folder::new();
     folder.make_store("CREATE (:A)");
@@ -72,7 +96,7 @@ fn passwords_come_from_the_address_or_the_environment_and_stand_in_no_message() 
         assert!(message.starts_with("CONNECTION: the name or the password is wrong"), "{message}");
         assert!(!message.contains("secret") && message.contains("KNOT_PASSWORD"), "{message}");
     }
-    for bad in ["bolt://u:secret@h:x", "bolt+s://u:secret@h"] {
+    for bad in ["bolt://u:secret@h:x", "bolt+x://u:secret@h", "bolt://u:secret@h?a=b"] {
         let message = folder.run(&["query", bad, "RETURN 1"]).fails(1);
         assert!(!message.contains("secret"), "{message}");
     }
