@@ -16,6 +16,7 @@ mod bound_edge;
 mod cost;
 mod graph_order;
 mod graph_plan;
+mod index_union;
 mod intersect;
 mod path_plan;
 mod projection;
@@ -283,7 +284,7 @@ impl<'a> Planner<'a> {
         }
         // Labels are cheaper to test than properties, and cannot fail.
         plain.sort_by_key(|predicate| !matches!(predicate.kind, ExpressionKind::HasLabels { .. }));
-        let selectivity: f64 = plain.iter().map(|predicate| self.selectivity(predicate, stream)).product();
+        let selectivity = self.selectivity(&plain, stream);
         if let Some(predicate) = crate::plan::conditions::conjunction(plain) {
             stream.push(stream.rows() * selectivity, |input| OperatorKind::Filter { input, predicate });
         }
@@ -295,9 +296,10 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn selectivity(&self, predicate: &Expression, stream: &Stream) -> f64 {
+    fn selectivity(&self, predicates: &[Expression], stream: &Stream) -> f64 {
         let labels = |slot: SlotId| stream.labels.get(&slot).map_or(&[][..], Vec::as_slice);
-        cost::CostModel::new(self.context).selectivity(predicate, &labels)
+        let predicates: Vec<&Expression> = predicates.iter().collect();
+        cost::CostModel::new(self.context).selectivities(&predicates, &labels).into_iter().product()
     }
 }
 

@@ -129,7 +129,13 @@ struct Counted {
 
 fn counted(plan: &Operator, asked: &Asked<'_>, context: &CompileContext<'_>) -> Option<Counted> {
     let chain = Chain::of(plan)?;
-    rooted_anywhere(&chain, asked, context).or_else(|| rooted_in_rows(&chain, asked, context))
+    rooted_anywhere(&chain, None, asked, context)
+        .or_else(|| rooted_in_rows(&chain, asked, context))
+        // What a tree from the one node that is looked up cannot count, one from another node may.
+        .or_else(|| {
+            let (chain, looked_up) = chain.with_scan()?;
+            rooted_anywhere(&chain, Some(looked_up), asked, context)
+        })
 }
 
 /// The aggregates that are the same if a row comes with a number instead of that often.
@@ -165,8 +171,13 @@ fn weigh(aggregate: &mut Aggregate, count: SlotId) {
     aggregate.arguments = vec![weighed];
 }
 
-/// The whole pattern as one tree from a scan, if that is possible: then nothing of it is matched.
-fn rooted_anywhere(chain: &Chain, asked: &Asked<'_>, context: &CompileContext<'_>) -> Option<Counted> {
+/// The whole pattern as one tree from a scan, of another node than `but`, if that is possible: then nothing of it is matched.
+fn rooted_anywhere(
+    chain: &Chain,
+    but: Option<SlotId>,
+    asked: &Asked<'_>,
+    context: &CompileContext<'_>,
+) -> Option<Counted> {
     let (start, labels) = chain.scanned()?;
     let pattern = Pattern::of(chain, Start::Counted(start, labels), &Set::default(), context).ok()?;
     if !pattern.is_whole(chain) {
@@ -174,7 +185,7 @@ fn rooted_anywhere(chain: &Chain, asked: &Asked<'_>, context: &CompileContext<'_
     }
     let roots = root::candidates(&pattern, start, asked.needed, chain.rows_walked(), context)?;
     // Cancellation is reported by the compilation itself.
-    let roots = roots.into_iter().take_while(|_| check_this_thread().is_ok());
+    let roots = roots.into_iter().filter(|root| Some(*root) != but).take_while(|_| check_this_thread().is_ok());
     let (root, tree) = roots.into_iter().find_map(|root| Some((root, pattern.tree(root, context).ok()?)))?;
     // One edge is counted by the executor, if it leads away from where the pattern starts.
     if asked.number && root == start && pattern.edges.len() + pattern.nested.len() < 2 {

@@ -25,7 +25,19 @@ pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
             });
             kept.map(|(slot, _)| *slot).collect()
         }
-        OperatorKind::Union { .. } => Set::default(),
+        OperatorKind::Union { branches, slots } => {
+            let of_branches: Vec<Set<SlotId>> = branches.iter().map(|(branch, _)| never_null(branch)).collect();
+            let is_kept = |place: usize| {
+                let mut own = branches.iter().zip(&of_branches);
+                own.all(|((_, own), known)| own.get(place).is_some_and(|slot| known.contains(slot)))
+            };
+            slots.iter().enumerate().filter(|(place, _)| is_kept(*place)).map(|(_, slot)| *slot).collect()
+        }
+        OperatorKind::Apply { input, subplan } => {
+            let mut slots = never_null(input);
+            slots.extend(never_null(subplan));
+            slots
+        }
         OperatorKind::NodeScan { slot, .. }
         | OperatorKind::NodeLookup { slot, .. }
         | OperatorKind::IndexSeek { slot, .. }

@@ -174,7 +174,9 @@ impl<'a> CostModel<'a> {
     /// The share of rows for which a predicate is true.
     pub(super) fn selectivity<'l>(&self, predicate: &Expression, labels: &dyn Fn(SlotId) -> &'l [Arc<str>]) -> f64 {
         match &predicate.kind {
-            ExpressionKind::And(items) => items.iter().map(|item| self.selectivity(item, labels)).product(),
+            ExpressionKind::And(items) => {
+                self.selectivities(&items.iter().collect::<Vec<_>>(), labels).into_iter().product()
+            }
             ExpressionKind::Or(items) => {
                 1.0 - items.iter().map(|item| 1.0 - self.selectivity(item, labels)).product::<f64>()
             }
@@ -203,6 +205,31 @@ impl<'a> CostModel<'a> {
             ExpressionKind::Subquery { kind: SubqueryKind::Exists, .. } => 0.5,
             _ => 0.5,
         }
+    }
+
+    /// The share of rows that each predicate leaves of those that the ones before it leave. Two bounds of one property are
+    /// a range: by themselves they would leave the product of two shares, however close to each other they are.
+    pub(super) fn selectivities<'l>(
+        &self,
+        predicates: &[&Expression],
+        labels: &dyn Fn(SlotId) -> &'l [Arc<str>],
+    ) -> Vec<f64> {
+        let mut shares: Vec<f64> = predicates.iter().map(|predicate| self.selectivity(predicate, labels)).collect();
+        let bounds: Vec<Option<Bound<'_>>> = predicates.iter().map(|predicate| Bound::of(predicate)).collect();
+        for (second, bound) in bounds.iter().enumerate() {
+            let Some(bound) = bound else { continue };
+            let mut before =
+                bounds[..second].iter().enumerate().filter_map(|(place, bound)| Some((place, bound.as_ref()?)));
+            let opposite = before.find(|(_, other)| other.of == bound.of && other.is_lower != bound.is_lower);
+            let Some((first, other)) = opposite else { continue };
+            let (lower, upper) = if bound.is_lower { (bound, other) } else { (other, bound) };
+            let (slot, key) = bound.of;
+            let of_label = |label: &Arc<str>| self.range_share(label, key, Some(lower.value), Some(upper.value));
+            if let Some(share) = labels(slot).iter().filter_map(of_label).reduce(f64::min) {
+                shares[second] = (share / shares[first].max(LEAST_SHARE)).min(1.0);
+            }
+        }
+        shares
     }
 
     fn equality<'l>(&self, left: &Expression, right: &Expression, labels: &dyn Fn(SlotId) -> &'l [Arc<str>]) -> f64 {
@@ -295,6 +322,29 @@ impl<'a> CostModel<'a> {
     pub(super) fn direction_factor(&self, direction: Direction) -> f64 {
         let is_slow = direction != Direction::Out && !self.context.capabilities.expands_against_direction;
         if is_slow { 100.0 } else { 1.0 }
+    }
+}
+
+/// A predicate that bounds a property by a value.
+struct Bound<'e> {
+    of: (SlotId, &'e Arc<str>),
+    is_lower: bool,
+    value: &'e Expression,
+}
+
+impl<'e> Bound<'e> {
+    fn of(predicate: &'e Expression) -> Option<Bound<'e>> {
+        let ExpressionKind::Binary { operator, left, right } = &predicate.kind else { return None };
+        let left_is_less = match operator {
+            BinaryOperator::Less | BinaryOperator::LessOrEqual => true,
+            BinaryOperator::Greater | BinaryOperator::GreaterOrEqual => false,
+            _ => return None,
+        };
+        match (property_of_slot(left), property_of_slot(right)) {
+            (Some(of), None) => Some(Bound { of, is_lower: !left_is_less, value: right }),
+            (None, Some(of)) => Some(Bound { of, is_lower: left_is_less, value: left }),
+            _ => None,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::seek::SeekTarget;
 use super::step::{ConditionKind, Planned, Problem, Step};
 use crate::binder::tree::EdgeLength;
 use crate::optimizer::OptimizerConfig;
-use crate::plan::{BinaryOperator, ExpressionKind, LookupValue, SlotId};
+use crate::plan::{BinaryOperator, ExpressionKind, SlotId};
 
 /// Parts with more nodes than this try only their first ones as starts.
 const STARTS_MAX: usize = 32;
@@ -21,7 +21,7 @@ const NESTED_ROWS_MAX: f64 = 1.5;
 /// Cost of a search for a shortest path between two nodes, in edges.
 const PAIR_COST: f64 = 100.0;
 /// A seek that finds more for one row is compared with beginning elsewhere.
-const SEEK_ROWS_MAX: f64 = 1_000.0;
+pub(super) const SEEK_ROWS_MAX: f64 = 1_000.0;
 
 /// Progress of matching a pattern, and its cost.
 #[derive(Clone, Debug)]
@@ -163,6 +163,8 @@ impl Order<'_> {
                 candidates.extend(self.seek(state, index));
             }
         }
+        let narrow = (0..problem.index_unions.len()).filter(|&index| problem.index_unions[index].is_narrow());
+        candidates.extend(narrow.filter_map(|index| self.index_union(state, index)));
         candidates
     }
 
@@ -174,23 +176,32 @@ impl Order<'_> {
         if !self.config.lookups || !is_free || !lookup.needs.is_subset(&state.bound) {
             return None;
         }
-        let count = match &lookup.value {
-            LookupValue::One(_) => 1.0,
-            LookupValue::Any(list) => match &list.kind {
-                ExpressionKind::List(items) => items.len() as f64,
-                _ => super::LIST_LENGTH,
-            },
-        };
         // An id is found even faster than a unique property.
         let cost = if lookup.key.is_some() { state.rows } else { 0.9 * state.rows };
-        Some(Candidate { step: Step::Lookup { lookup: index }, rows: state.rows * count, cost })
+        Some(Candidate { step: Step::Lookup { lookup: index }, rows: state.rows * lookup.rows(), cost })
     }
 
     /// A seek, if it can be done now.
     fn seek(&self, state: &State, index: usize) -> Option<Candidate> {
         let seek = &self.problem.seeks[index];
+        // An entry of the index costs more than one of a scan or a lookup.
+        let (rows, cost) = (state.rows * seek.rows, 2.0 * state.rows + state.rows * seek.rows);
+        let is_possible = self.can_find(state, seek.target, &seek.needs);
+        is_possible.then_some(Candidate { step: Step::Seek { seek: index }, rows, cost })
+    }
+
+    /// A union of what indexes find, if it can be done now.
+    fn index_union(&self, state: &State, index: usize) -> Option<Candidate> {
+        let union = &self.problem.index_unions[index];
+        let (rows, cost) = (state.rows * union.rows, state.rows * union.cost());
+        let is_possible = self.can_find(state, union.target, &union.needs);
+        is_possible.then_some(Candidate { step: Step::IndexUnion { union: index }, rows, cost })
+    }
+
+    /// True if indexes may bind a node or edge now, for values that need these slots.
+    fn can_find(&self, state: &State, target: SeekTarget, needs: &Set<SlotId>) -> bool {
         let graph = self.problem.graph;
-        let slots = match seek.target {
+        let slots = match target {
             SeekTarget::Node(node) => vec![graph.nodes[node].slot],
             SeekTarget::Edge(edge) => {
                 let edge = &graph.edges[edge];
@@ -198,11 +209,7 @@ impl Order<'_> {
             }
         };
         let is_free = |slot: &SlotId| !state.bound.contains(slot) && !state.elsewhere.contains(slot);
-        let is_ready = seek.needs.is_subset(&state.bound);
-        // An entry of the index costs more than one of a scan or a lookup.
-        let (rows, cost) = (state.rows * seek.rows, 2.0 * state.rows + state.rows * seek.rows);
-        let is_possible = self.config.lookups && is_ready && slots.iter().all(is_free);
-        is_possible.then_some(Candidate { step: Step::Seek { seek: index }, rows, cost })
+        self.config.lookups && needs.is_subset(&state.bound) && slots.iter().all(is_free)
     }
 
     /// The ways to follow one edge pattern from what is bound.
@@ -291,16 +298,12 @@ impl Order<'_> {
             Step::Seek { seek } => {
                 let seek = &self.problem.seeks[*seek];
                 seek.conditions.iter().for_each(|&condition| state.conditions_done[condition] = true);
-                match seek.target {
-                    SeekTarget::Node(node) => {
-                        state.bound.insert(graph.nodes[node].slot);
-                        self.mark_labels(state, node);
-                    }
-                    // Its ends are read from it in the next step.
-                    SeekTarget::Edge(edge) => {
-                        state.bound.insert(graph.edges[edge].slot);
-                    }
-                }
+                self.found(state, seek.target);
+            }
+            Step::IndexUnion { union } => {
+                let union = &self.problem.index_unions[*union];
+                state.conditions_done[union.condition] = true;
+                self.found(state, union.target);
             }
             Step::Expand { edge, .. } | Step::ShortestPath { edge } | Step::BoundEdge { edge } => {
                 let index = *edge;
@@ -331,6 +334,14 @@ impl Order<'_> {
         state.cost += candidate.cost + candidate.rows;
         state.rows = rows;
         state.steps.push(Planned { step: candidate.step, rows: candidate.rows, conditions, rows_left: rows });
+    }
+
+    /// Marks what an index binds. The ends of an edge are read from it in the next step.
+    fn found(&self, state: &mut State, target: SeekTarget) {
+        state.bound.insert(self.problem.slot_of(target));
+        if let SeekTarget::Node(node) = target {
+            self.mark_labels(state, node);
+        }
     }
 
     /// The share of what is reached as a node that carries its labels.
@@ -435,15 +446,19 @@ impl Order<'_> {
     /// The states after each seek that finds something of a part, and all that follows from it.
     fn seeks_into<'s>(&'s self, base: &'s State, nodes: &'s [usize]) -> impl Iterator<Item = Result<State>> + 's {
         let graph = self.problem.graph;
-        let is_of_part = move |index: &usize| match self.problem.seeks[*index].target {
+        let is_of_part = move |target: SeekTarget| match target {
             SeekTarget::Node(node) => nodes.contains(&node),
             SeekTarget::Edge(edge) => nodes.iter().any(|&node| graph.nodes[node].slot == graph.edges[edge].left),
         };
-        (0..self.problem.seeks.len()).filter(is_of_part).filter_map(move |index| {
+        let (seeks, unions) = (&self.problem.seeks, &self.problem.index_unions);
+        let seeks = (0..seeks.len()).filter(move |&index| is_of_part(seeks[index].target));
+        let unions = (0..unions.len()).filter(move |&index| is_of_part(unions[index].target));
+        let found = seeks.filter_map(|index| self.seek(base, index));
+        let found = found.chain(unions.filter_map(|index| self.index_union(base, index)));
+        found.map(|candidate| {
             let mut state = base.clone();
-            let candidate = self.seek(&state, index)?;
             self.take(&mut state, candidate);
-            Some(self.complete(&mut state).map(|()| state))
+            self.complete(&mut state).map(|()| state)
         })
     }
 

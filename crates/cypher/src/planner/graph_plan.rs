@@ -8,7 +8,7 @@ use super::cost::CostModel;
 use super::graph_order::Order;
 use super::path_plan::Walk;
 use super::seek::{Seek, SeekTarget};
-use super::step::{ConditionKind, Planned, Problem, ScanUnion, Step};
+use super::step::{ConditionKind, Lookup, Planned, Problem, ScanUnion, Step};
 use super::{Planner, Stream};
 use crate::binder::Hint;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
@@ -168,21 +168,12 @@ impl Planner<'_> {
                 stream.push(planned.rows, |input| OperatorKind::NodeScan { input, slot, labels, choice });
             }
             Step::Lookup { lookup } => {
-                let lookup = &problem.lookups[*lookup];
-                let node = &graph.nodes[lookup.node];
-                let (slot, value) = (node.slot, lookup.value.clone());
-                stream.bound.insert(slot);
-                let Some((label, key)) = lookup.key.clone() else {
-                    stream.push(planned.rows, |input| OperatorKind::NodeById { input, slot, value });
-                    return Ok(());
-                };
-                let others: Vec<Arc<str>> = node.labels.iter().filter(|other| **other != label).cloned().collect();
-                stream.push(planned.rows, |input| OperatorKind::NodeLookup { input, slot, label, key, value });
-                if !others.is_empty() {
-                    self.filter(stream, vec![has_labels(slot, others, node.span)]);
-                }
+                self.lookup(stream, problem, &problem.lookups[*lookup], planned.rows);
             }
             Step::Seek { seek } => self.seek(stream, problem, &problem.seeks[*seek], planned.rows),
+            Step::IndexUnion { union } => {
+                self.index_union(stream, problem, &problem.index_unions[*union], planned.rows);
+            }
             Step::Expand { edge, from_left, into } => {
                 self.expand(stream, graph, *edge, *from_left, *into, planned.rows, &progress.edges);
                 progress.edges.push(*edge);
@@ -204,12 +195,24 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn seek(&mut self, stream: &mut Stream, problem: &Problem<'_>, seek: &Seek, rows: f64) {
-        let graph = problem.graph;
-        let (slot, on_edges) = match seek.target {
-            SeekTarget::Node(node) => (graph.nodes[node].slot, false),
-            SeekTarget::Edge(edge) => (graph.edges[edge].slot, true),
+    pub(super) fn lookup(&mut self, stream: &mut Stream, problem: &Problem<'_>, lookup: &Lookup, rows: f64) {
+        let node = &problem.graph.nodes[lookup.node];
+        let (slot, value) = (node.slot, lookup.value.clone());
+        stream.bound.insert(slot);
+        let Some((label, key)) = lookup.key.clone() else {
+            stream.push(rows, |input| OperatorKind::NodeById { input, slot, value });
+            return;
         };
+        let others: Vec<Arc<str>> = node.labels.iter().filter(|other| **other != label).cloned().collect();
+        stream.push(rows, |input| OperatorKind::NodeLookup { input, slot, label, key, value });
+        if !others.is_empty() {
+            self.filter(stream, vec![has_labels(slot, others, node.span)]);
+        }
+    }
+
+    pub(super) fn seek(&mut self, stream: &mut Stream, problem: &Problem<'_>, seek: &Seek, rows: f64) {
+        let graph = problem.graph;
+        let (slot, on_edges) = (problem.slot_of(seek.target), matches!(seek.target, SeekTarget::Edge(_)));
         stream.bound.insert(slot);
         if let ([], Some(value)) = (seek.keys.as_slice(), seek.equal.first()) {
             let one_or_any = if seek.is_list { LookupValue::Any } else { LookupValue::One };

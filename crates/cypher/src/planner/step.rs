@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::{Map, Set};
 
 use super::cost::CostModel;
+use super::index_union::IndexUnion;
 use super::seek::{Seek, SeekTarget, seeks};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::plan::conditions::{id_of_slot, property_of_slot};
@@ -21,6 +22,8 @@ pub(super) enum Step {
     Lookup { lookup: usize },
     /// The nodes or edges that an ordered index finds.
     Seek { seek: usize },
+    /// The nodes or edges that several indexes find together.
+    IndexUnion { union: usize },
     /// Edges from a bound node; or, if `into`, between two.
     Expand { edge: usize, from_left: bool, into: bool },
     /// The node to which all of the edges lead from bound nodes.
@@ -72,6 +75,19 @@ pub(super) struct Lookup {
     pub(super) condition: usize,
 }
 
+impl Lookup {
+    /// Estimated number of nodes that it finds for one row.
+    pub(super) fn rows(&self) -> f64 {
+        match &self.value {
+            LookupValue::One(_) => 1.0,
+            LookupValue::Any(list) => match &list.kind {
+                ExpressionKind::List(items) => items.len() as f64,
+                _ => super::LIST_LENGTH,
+            },
+        }
+    }
+}
+
 /// A node that carries at least one of several labels.
 #[derive(Debug)]
 pub(super) struct ScanUnion {
@@ -90,6 +106,7 @@ pub(super) struct Problem<'a> {
     pub(super) conditions: Vec<Condition>,
     pub(super) lookups: Vec<Lookup>,
     pub(super) seeks: Vec<Seek>,
+    pub(super) index_unions: Vec<IndexUnion>,
     /// For each edge, what its filter needs.
     pub(super) edge_needs: Vec<Set<SlotId>>,
     /// For nodes of which one of several labels is asked, how to scan them.
@@ -120,6 +137,7 @@ impl<'a> Problem<'a> {
             conditions: Vec::new(),
             lookups: Vec::new(),
             seeks: Vec::new(),
+            index_unions: Vec::new(),
             edge_needs: Vec::new(),
             unions: Vec::new(),
             labels,
@@ -127,8 +145,9 @@ impl<'a> Problem<'a> {
             unmet: Vec::new(),
         };
         problem.add_conditions();
-        problem.add_lookups(bound);
+        problem.lookups = problem.lookups(bound);
         problem.seeks = seeks(&problem, problem.cost.schema(), bound);
+        problem.find_index_unions(bound);
         problem.follow_hints();
         problem.edge_needs = graph.edges.iter().map(|edge| problem.filter_needs(edge)).collect();
         problem
@@ -138,16 +157,13 @@ impl<'a> Problem<'a> {
     fn follow_hints(&mut self) {
         for (number, hint) in self.graph.hints.iter().enumerate() {
             let slot_of_lookup = |lookup: &Lookup| self.graph.nodes[lookup.node].slot;
-            let slot_of_seek = |seek: &Seek| match seek.target {
-                SeekTarget::Node(node) => self.graph.nodes[node].slot,
-                SeekTarget::Edge(edge) => self.graph.edges[edge].slot,
-            };
             let Some(keys) = &hint.keys else {
                 let carries = |node: &GraphNode| node.slot == hint.slot && node.labels.contains(&hint.subject);
                 match self.graph.nodes.iter().position(carries) {
                     Some(node) => {
                         self.lookups.retain(|lookup| lookup.node != node);
                         self.seeks.retain(|seek| seek.target != SeekTarget::Node(node));
+                        self.index_unions.retain(|union| union.target != SeekTarget::Node(node));
                         self.hinted.push(Step::Scan { node });
                     }
                     None => self.unmet.push(number),
@@ -160,8 +176,9 @@ impl<'a> Problem<'a> {
                     key.is_some_and(|(label, key)| *label == hint.subject && [key] == *keys.iter().collect::<Vec<_>>());
                 slot_of_lookup(lookup) == hint.slot && is_key
             };
-            let is_seek =
-                |seek: &Seek| slot_of_seek(seek) == hint.slot && seek.subject == hint.subject && seek.keys == *keys;
+            let is_seek = |seek: &Seek| {
+                self.slot_of(seek.target) == hint.slot && seek.subject == hint.subject && seek.keys == *keys
+            };
             let lookup = self.lookups.iter().position(is_lookup).map(|lookup| Step::Lookup { lookup });
             let seek = || self.seeks.iter().position(is_seek).map(|seek| Step::Seek { seek });
             match lookup.or_else(seek) {
@@ -199,6 +216,14 @@ impl<'a> Problem<'a> {
         self.unions.iter().find(|union| union.node == node)
     }
 
+    /// The slot of a node or an edge of the graph.
+    pub(super) fn slot_of(&self, target: SeekTarget) -> SlotId {
+        match target {
+            SeekTarget::Node(node) => self.graph.nodes[node].slot,
+            SeekTarget::Edge(edge) => self.graph.edges[edge].slot,
+        }
+    }
+
     pub(super) fn labels_of(&self, slot: SlotId) -> &[Arc<str>] {
         self.labels.get(&slot).map_or(&[], Vec::as_slice)
     }
@@ -225,9 +250,10 @@ impl<'a> Problem<'a> {
     }
 
     fn add_conditions(&mut self) {
-        for predicate in &self.graph.predicates {
+        let predicates: Vec<&Expression> = self.graph.predicates.iter().collect();
+        let shares = self.cost.selectivities(&predicates, &|slot| self.labels_of(slot));
+        for (predicate, selectivity) in predicates.into_iter().zip(shares) {
             let needs = self.needs(predicate);
-            let selectivity = self.cost.selectivity(predicate, &|slot| self.labels_of(slot));
             let kind = ConditionKind::Predicate(predicate.clone());
             self.conditions.push(Condition { kind, needs, selectivity });
         }
@@ -259,7 +285,8 @@ impl<'a> Problem<'a> {
         self.cost.label_share(&node.labels, is_typed)
     }
 
-    fn add_lookups(&mut self, bound: &Set<SlotId>) {
+    /// The lookups that the conditions allow.
+    pub(super) fn lookups(&self, bound: &Set<SlotId>) -> Vec<Lookup> {
         let mut lookups = Vec::new();
         for (index, condition) in self.conditions.iter().enumerate() {
             let ConditionKind::Predicate(predicate) = &condition.kind else { continue };
@@ -275,7 +302,7 @@ impl<'a> Problem<'a> {
                 _ => {}
             }
         }
-        self.lookups = lookups;
+        lookups
     }
 
     fn lookup(&self, condition: usize, side: &Expression, value: LookupValue, bound: &Set<SlotId>) -> Option<Lookup> {

@@ -99,7 +99,7 @@ impl Planner<'_> {
     }
 
     /// Joins rows with those of a subplan; one that is the same for all rows is run once.
-    fn apply(&self, stream: &mut Stream, mut subplan: Operator, rows: f64) {
+    pub(super) fn apply(&self, stream: &mut Stream, mut subplan: Operator, rows: f64) {
         let is_correlated = subplan.is_correlated();
         let is_first = matches!(stream.operator.kind, OperatorKind::Unit);
         let may_run_once = is_first || self.config.hash_joins && !stream.writes && !subplan.is_random();

@@ -27,18 +27,23 @@ pub(super) fn candidates(
     let nodes = context.statistics.nodes as f64;
     let cost = |slot| Oriented::of(pattern, slot).cost(nodes, &rows, &edges);
     let read: Vec<SlotId> = needed.iter().copied().collect();
+    let pays = |slot: SlotId| cost(slot) * ROWS_OF_EDGE <= rows_walked;
+    let starts_at_few = !pattern.nodes.get(&start)?.predicates.is_empty();
     match read.as_slice() {
-        // The planner starts where a condition leaves few nodes.
-        [] if !pattern.nodes.get(&start)?.predicates.is_empty() => return Some(vec![start]),
         [] => {}
         [slot] if *slot == start => return Some(vec![start]),
         [slot] if pattern.nodes.contains_key(slot) => {
-            return (cost(*slot) * ROWS_OF_EDGE <= rows_walked).then(|| vec![*slot]);
+            return pays(*slot).then(|| vec![*slot]);
         }
         _ => return None,
     }
     let mut roots: Vec<(f64, SlotId)> = pattern.nodes.keys().map(|&slot| (cost(slot), slot)).collect();
     roots.sort_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| (*x != start).cmp(&(*y != start))).then(x.cmp(y)));
+    if starts_at_few {
+        // The planner starts where a condition leaves few nodes. A tree cannot hang there from every pattern.
+        roots.retain(|(_, slot)| *slot == start || pays(*slot));
+        roots.sort_by_key(|(_, slot)| *slot != start);
+    }
     Some(roots.into_iter().map(|(_, slot)| slot).collect())
 }
 
