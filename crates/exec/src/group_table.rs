@@ -1,11 +1,12 @@
 //! A hash table from rows of key columns to numbers 0, 1, 2, … in order of first appearance.
 //!
 //! Keys are equal as in grouping and `DISTINCT`: null equals null, `1` equals `1.0`. They are kept in columns, never
-//! boxed; a batch is hashed column by column.
+//! boxed; a batch is hashed column by column. Strings that are coded are numbered first, a column of keys by itself: a
+//! string is looked up once for each batch, and rows are compared by numbers.
 
 use std::sync::Arc;
 
-use model::{Column, ColumnData, Fixed, Value, each_fixed, each_vector, each_vector_pair};
+use model::{Bitmap, Column, ColumnData, Fixed, Value, each_fixed, each_vector, each_vector_pair};
 
 use crate::prefetch::prefetch;
 use crate::size::column_bytes;
@@ -13,7 +14,7 @@ use crate::size::column_bytes;
 /// Marks a free place of the table.
 const FREE: u32 = u32::MAX;
 
-/// Codes of texts must come so often on the average to be looked up once each.
+/// Codes of strings must come so often on the average to be looked up once each.
 const CODED_SHARE: usize = 2;
 
 /// Number of rows by which the slot of a row is prefetched ahead; its group is prefetched half as many rows ahead.
@@ -34,6 +35,8 @@ pub(crate) struct GroupTable {
     stored: usize,
     /// Approximate bytes of the keys.
     key_bytes: usize,
+    /// For each of several keys, the strings that its numbers stand for; `None` where the values are themselves the keys.
+    dictionaries: Vec<Option<GroupTable>>,
 }
 
 impl GroupTable {
@@ -44,47 +47,63 @@ impl GroupTable {
 
     /// Approximate bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
-        self.places.len() * size_of::<u32>() + self.hashes.len() * size_of::<u64>() + self.key_bytes
+        let dictionaries = self.dictionaries.iter().flatten().map(GroupTable::bytes).sum::<usize>();
+        self.places.len() * size_of::<u32>() + self.hashes.len() * size_of::<u64>() + self.key_bytes + dictionaries
     }
 
     /// The keys of all groups, a column each; `width` columns even without groups.
     pub(crate) fn into_keys(self, width: usize) -> Vec<Column> {
-        if self.keys.is_empty() { (0..width).map(|_| Column::nulls(0)).collect() } else { self.keys }
+        if self.keys.is_empty() {
+            return (0..width).map(|_| Column::nulls(0)).collect();
+        }
+        let dictionaries = self.dictionaries.into_iter().chain(std::iter::repeat_with(|| None));
+        let decoded = self.keys.into_iter().zip(dictionaries).map(|(keys, dictionary)| match dictionary {
+            Some(dictionary) => dictionary.decode(&keys),
+            None => keys,
+        });
+        decoded.collect()
+    }
+
+    /// The keys with these numbers.
+    fn decode(self, numbers: &Column) -> Column {
+        let numbers: Vec<u32> = plain_integers(numbers).unwrap_or_default().iter().map(|&it| it as u32).collect();
+        self.into_keys(1).swap_remove(0).gather(&numbers)
     }
 
     /// Writes the group of each row into `groups`, adding groups that are new, and the rows that made them into `new`.
     pub(crate) fn insert(&mut self, columns: &[Arc<Column>], rows: usize, groups: &mut Vec<u32>, new: &mut Vec<u32>) {
         groups.clear();
         new.clear();
-        if let [column] = columns
-            && let (ColumnData::String(texts), None) = (&column.data, &column.validity)
-            && let Some((codes, texts)) = texts.codes()
-            && texts.len() * CODED_SHARE <= rows
-        {
-            return self.insert_coded(column, codes, texts.len(), groups, new);
+        if let [column] = columns {
+            match Coded::of(column) {
+                Some(coded) if coded.comes_again(rows) => self.insert_coded(column, &coded, groups, new),
+                _ => self.insert_rows(columns, rows, groups, new),
+            }
+            return;
         }
-        self.insert_rows(columns, rows, groups, new);
+        if self.hashes.is_empty() {
+            let is_numbered = |column: &Arc<Column>| Coded::of(column).is_some_and(|coded| coded.comes_again(rows));
+            self.dictionaries = columns.iter().map(|column| is_numbered(column).then(GroupTable::default)).collect();
+        }
+        if self.dictionaries.iter().all(Option::is_none) {
+            return self.insert_rows(columns, rows, groups, new);
+        }
+        let numbered = columns.iter().zip(&mut self.dictionaries).map(|(column, dictionary)| match dictionary {
+            Some(dictionary) => {
+                dictionary.insert(std::slice::from_ref(column), rows, groups, new);
+                numbers(groups)
+            }
+            None => column.clone(),
+        });
+        let numbered: Vec<Arc<Column>> = numbered.collect();
+        groups.clear();
+        new.clear();
+        self.insert_rows(&numbered, rows, groups, new);
     }
 
-    /// The same for texts that are coded: each code is looked up once.
-    fn insert_coded(
-        &mut self,
-        column: &Arc<Column>,
-        codes: &[u32],
-        texts: usize,
-        groups: &mut Vec<u32>,
-        new: &mut Vec<u32>,
-    ) {
-        // Texts in order of their first rows.
-        let (mut number_of, mut firsts) = (vec![FREE; texts], Vec::new());
-        groups.extend(codes.iter().zip(0..).map(|(&code, row)| {
-            let number = &mut number_of[code as usize];
-            if *number == FREE {
-                *number = firsts.len() as u32;
-                firsts.push(row);
-            }
-            *number
-        }));
+    /// The same for strings that are coded: each code is looked up once.
+    fn insert_coded(&mut self, column: &Arc<Column>, coded: &Coded<'_>, groups: &mut Vec<u32>, new: &mut Vec<u32>) {
+        let firsts = coded.firsts(groups);
         let mut found = Vec::with_capacity(firsts.len());
         self.insert_rows(&[Arc::new(column.gather(&firsts))], firsts.len(), &mut found, new);
         groups.iter_mut().for_each(|group| *group = found[*group as usize]);
@@ -93,21 +112,34 @@ impl GroupTable {
 
     fn insert_rows(&mut self, columns: &[Arc<Column>], rows: usize, groups: &mut Vec<u32>, new: &mut Vec<u32>) {
         let hashes = hash_rows(columns, rows);
-        if let [column] = columns
-            && let Some(values) = plain_integers(column)
-            && (self.keys.is_empty() || self.keys.iter().all(|key| plain_integers(key).is_some()))
+        let values: Option<Vec<&[i64]>> = columns.iter().map(|column| plain_integers(column)).collect();
+        let held: Option<Vec<&[i64]>> = self.keys.iter().map(plain_integers).collect();
+        if let (Some(values), Some(held)) = (values, held)
+            && !values.is_empty()
         {
-            let stored = self.keys.first().and_then(plain_integers).unwrap_or_default();
-            let is_held = |group: usize, row: usize, new: &[u32], _: u64| match stored.get(group) {
-                Some(&held) => held == values[row],
-                None => values[new[group - stored.len()] as usize] == values[row],
-            };
-            let ask = |group: u32| {
-                if let Some(held) = stored.get(group as usize) {
-                    prefetch(held);
-                }
-            };
-            place_rows(&mut self.places, &mut self.hashes, &hashes, (groups, new), is_held, ask);
+            let stored = self.stored;
+            if let ([values], [] | [_]) = (values.as_slice(), held.as_slice()) {
+                let held = held.first().copied().unwrap_or_default();
+                let is_held = |group: usize, row: usize, new: &[u32], _: u64| match held.get(group) {
+                    Some(&held) => held == values[row],
+                    None => values[new[group - stored] as usize] == values[row],
+                };
+                let ask = |group: u32| {
+                    if let Some(held) = held.get(group as usize) {
+                        prefetch(held);
+                    }
+                };
+                place_rows(&mut self.places, &mut self.hashes, &hashes, (groups, new), is_held, ask);
+            } else {
+                let is_held = |group: usize, row: usize, new: &[u32], _: u64| match group < stored {
+                    true => held.iter().zip(&values).all(|(held, values)| held[group] == values[row]),
+                    false => {
+                        let other = new[group - stored] as usize;
+                        values.iter().all(|values| values[other] == values[row])
+                    }
+                };
+                place_rows(&mut self.places, &mut self.hashes, &hashes, (groups, new), is_held, |_| {});
+            }
         } else {
             let (keys, stored) = (&self.keys, self.stored);
             let is_held = |group: usize, row: usize, new: &[u32], hash: u64| {
@@ -123,6 +155,27 @@ impl GroupTable {
         if self.places.is_empty() {
             return vec![FREE; rows];
         }
+        if let [column] = columns
+            && let Some(coded) = Coded::of(column)
+            && coded.comes_again(rows)
+        {
+            let mut groups = Vec::with_capacity(rows);
+            let firsts = coded.firsts(&mut groups);
+            let found = self.find_rows(&[Arc::new(column.gather(&firsts))], firsts.len());
+            return groups.into_iter().map(|group| found[group as usize]).collect();
+        }
+        if self.dictionaries.iter().all(Option::is_none) {
+            return self.find_rows(columns, rows);
+        }
+        // A string without a number has no group: it is a number that no key has.
+        let numbered = columns.iter().zip(&self.dictionaries).map(|(column, dictionary)| match dictionary {
+            Some(dictionary) => numbers(&dictionary.find(std::slice::from_ref(column), rows)),
+            None => column.clone(),
+        });
+        self.find_rows(&numbered.collect::<Vec<_>>(), rows)
+    }
+
+    fn find_rows(&self, columns: &[Arc<Column>], rows: usize) -> Vec<u32> {
         let mask = self.places.len() - 1;
         let hashes = hash_rows(columns, rows);
         let find = |(row, &hash): (usize, &u64)| {
@@ -156,6 +209,47 @@ impl GroupTable {
         }
         self.stored = self.hashes.len();
     }
+}
+
+/// A column of strings that are codes, with the rows that are not null.
+struct Coded<'c> {
+    codes: &'c [u32],
+    strings: usize,
+    validity: Option<&'c Bitmap>,
+}
+
+impl<'c> Coded<'c> {
+    fn of(column: &'c Column) -> Option<Coded<'c>> {
+        let ColumnData::String(strings) = &column.data else { return None };
+        let (codes, strings) = strings.codes()?;
+        Some(Coded { codes, strings: strings.len(), validity: column.validity.as_ref() })
+    }
+
+    /// True if strings come often enough to be looked up once each.
+    fn comes_again(&self, rows: usize) -> bool {
+        self.strings * CODED_SHARE <= rows
+    }
+
+    /// Writes a number for each row into `numbers`, the same for the same string; the rows that are the first with theirs.
+    fn firsts(&self, numbers: &mut Vec<u32>) -> Vec<u32> {
+        // Null has the place behind the strings.
+        let (mut number_of, mut firsts) = (vec![FREE; self.strings + 1], Vec::new());
+        numbers.extend(self.codes.iter().zip(0..).map(|(&code, row)| {
+            let is_null = self.validity.is_some_and(|validity| !validity.get(row as usize));
+            let number = &mut number_of[if is_null { self.strings } else { code as usize }];
+            if *number == FREE {
+                *number = firsts.len() as u32;
+                firsts.push(row);
+            }
+            *number
+        }));
+        firsts
+    }
+}
+
+/// A column of these numbers.
+fn numbers(numbers: &[u32]) -> Arc<Column> {
+    Arc::new(Column::new(ColumnData::Int(numbers.iter().map(|&number| i64::from(number)).collect())))
 }
 
 /// Finds or makes the group of each row of a batch. Whether a group has the key of a row is told from their numbers, the
@@ -339,8 +433,9 @@ pub(crate) fn rows_equal(a: &Column, i: usize, b: &Column, j: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::GroupTable;
-    use model::{Column, Value};
+    use model::{Bitmap, Column, ColumnData, Map, StringColumn, Value};
     use std::sync::Arc;
+    use testing::random::{SeededRandom, seed_or};
 
     #[test]
     fn equal_values_of_different_kinds_share_a_group() {
@@ -374,6 +469,66 @@ mod tests {
         ] {
             table.insert(&[Arc::new(Column::from_values(&values))], values.len(), &mut groups, &mut new);
             assert_eq!(groups, expected, "{values:?}");
+        }
+    }
+
+    /// Strings, some of them null, coded or not.
+    fn strings(random: &mut SeededRandom, rows: usize, is_coded: bool) -> Column {
+        let names: Vec<String> = (0..5).map(|name| format!("name {name}")).collect();
+        let mut validity = Bitmap::default();
+        let mut plain = StringColumn::default();
+        let codes: Vec<u32> = (0..rows).map(|_| random.below(5) as u32).collect();
+        codes.iter().for_each(|&code| plain.push(&names[code as usize]));
+        (0..rows).for_each(|_| validity.push(random.chance(80)));
+        let mut dictionary = StringColumn::default();
+        names.iter().for_each(|name| dictionary.push(name));
+        let data = if is_coded { StringColumn::coded(Arc::new(dictionary), codes) } else { plain };
+        let data = ColumnData::String(data);
+        if random.chance(50) { Column::with_validity(data, validity) } else { Column::new(data) }
+    }
+
+    /// Groups of several keys, of which strings come coded or not, are those of a map of values.
+    #[test]
+    fn several_keys_are_grouped_as_values_are() {
+        let seed = seed_or(20_261_127);
+        let mut random = SeededRandom::new(seed);
+        for round in 0..200 {
+            let mut table = GroupTable::default();
+            let mut known: Map<Vec<String>, u32> = Map::default();
+            let (mut groups, mut new) = (Vec::new(), Vec::new());
+            let mut all: Vec<Vec<Value>> = Vec::new();
+            let width = 2 + round % 2;
+            for _ in 0..1 + random.below(4) {
+                let rows = 1 + random.index(40);
+                let (first, second) = (random.chance(60), random.chance(60));
+                let ages = ColumnData::Int((0..rows).map(|_| random.below(3) as i64).collect());
+                let columns = [
+                    Arc::new(strings(&mut random, rows, first)),
+                    Arc::new(strings(&mut random, rows, second)),
+                    Arc::new(Column::new(ages)),
+                ];
+                let columns = &columns[..width];
+                let row_of = |row: usize| columns.iter().map(|column| column.value(row)).collect::<Vec<_>>();
+                let found = table.find(columns, rows);
+                table.insert(columns, rows, &mut groups, &mut new);
+                for row in 0..rows {
+                    let text: Vec<String> = row_of(row).iter().map(Value::to_string).collect();
+                    let before = known.get(&text).copied().unwrap_or(u32::MAX);
+                    assert!(
+                        found[row] == before || found[row] == u32::MAX && before as usize >= all.len(),
+                        "seed {seed}"
+                    );
+                    let next = known.len() as u32;
+                    assert_eq!(groups[row], *known.entry(text).or_insert(next), "seed {seed}, round {round}");
+                }
+                all.extend(new.iter().map(|&row| row_of(row as usize)));
+                assert_eq!(table.find(columns, rows), groups, "seed {seed}, round {round}");
+            }
+            assert_eq!(table.len(), all.len());
+            let keys = table.into_keys(width);
+            let decoded: Vec<Vec<Value>> =
+                (0..all.len()).map(|group| keys.iter().map(|key| key.value(group)).collect()).collect();
+            assert_eq!(decoded, all, "seed {seed}, round {round}");
         }
     }
 

@@ -12,7 +12,7 @@
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
 //! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
-//! - `rows`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
+//! - `rows`, `repeats`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
 //!   `prefetch`: parts that operators share.
 //! - [`identity`]: edges as they leave a view and enter another.
 //! - [`procedures`]: what `CALL` and `SHOW` can ask of the schema and the functions.
@@ -47,6 +47,7 @@ mod prefetch;
 mod prepare;
 mod property;
 mod pushing;
+mod repeats;
 mod rows;
 mod runtime;
 mod size;

@@ -1,16 +1,24 @@
 //! A subplan that runs for the rows of a chunk: for all of them at once where that gives the same, else row by row.
 
 use cypher::plan::{Operator, PlanMode, SlotId};
-use model::Result;
+use model::{ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
-use crate::lowering::{Demand, Lowering, column_of, is_row_local, keeps_row_order};
+use crate::group_table::GroupTable;
+use crate::lowering::liveness::add_arguments;
+use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local, keeps_row_order};
 use crate::rows::{RowBuffer, gather_columns, int_at};
 use crate::runtime::{Flow, Runtime, Scope, Step};
 use crate::size::chunk_bytes;
 
 /// Divisor of the query's memory limit: the share that the rows of a subplan may take that are the same for all outer rows.
 const KEPT_SHARE: usize = 4;
+
+/// Fewer rows than this are not looked through for arguments that come again.
+const REPEATED_ROWS_MIN: usize = 16;
+
+/// Rows for each of the different arguments, from which on a subplan runs for these alone.
+const REPEATS_MIN: usize = 2;
 
 /// A subplan and how to run it.
 pub(crate) struct Nested {
@@ -21,6 +29,8 @@ pub(crate) struct Nested {
     pub(crate) is_ordered: bool,
     /// True if it gives the same for every outer row.
     pub(crate) is_constant: bool,
+    /// The columns of the outer row that it reads, if they alone decide what it gives.
+    arguments: Option<Vec<usize>>,
 }
 
 /// Takes a chunk of a subplan with the outer row of each of its rows.
@@ -39,13 +49,34 @@ impl Nested {
         let (step, layout) = lowering.lower_subplan(subplan, outer, row, &demand)?;
         let row = row.map(|row| column_of(&layout, row)).transpose()?;
         let is_ordered = row.is_none() || keeps_row_order(subplan);
-        Ok((Nested { step, row, is_ordered, is_constant: is_constant(subplan) }, layout))
+        let arguments = arguments(subplan, outer)?;
+        Ok((Nested { step, row, is_ordered, is_constant: is_constant(subplan), arguments }, layout))
     }
 
     /// A subplan that was lowered already.
-    pub(crate) fn of(subplan: &Operator, step: Step, layout: &Layout, row: Option<SlotId>) -> Result<Nested> {
+    pub(crate) fn of(
+        subplan: &Operator,
+        step: Step,
+        (outer, layout): (&Layout, &Layout),
+        row: Option<SlotId>,
+    ) -> Result<Nested> {
         let row = row.map(|row| column_of(layout, row)).transpose()?;
-        Ok(Nested { step, row, is_ordered: false, is_constant: is_constant(subplan) })
+        let arguments = arguments(subplan, outer)?;
+        Ok(Nested { step, row, is_ordered: false, is_constant: is_constant(subplan), arguments })
+    }
+
+    /// The rows of a chunk with different arguments, and for each row the place of its arguments among them; `None` if few
+    /// come again. Nodes at the ends of parallel edges, or of paths, are arguments of many rows.
+    pub(crate) fn without_repeats(&self, chunk: &Chunk) -> Option<(Chunk, Vec<u32>)> {
+        let arguments = self.arguments.as_ref().filter(|_| chunk.rows >= REPEATED_ROWS_MIN)?;
+        let columns: Vec<_> = arguments.iter().map(|&column| chunk.columns[column].clone()).collect();
+        if !columns.iter().all(|column| is_told_apart(&column.data)) {
+            return None;
+        }
+        let (mut places, mut firsts) = (Vec::with_capacity(chunk.rows), Vec::new());
+        GroupTable::default().insert(&columns, chunk.rows, &mut places, &mut firsts);
+        let is_worth_it = firsts.len() * REPEATS_MIN <= chunk.rows;
+        is_worth_it.then(|| (chunk.gather(&firsts), places))
     }
 
     /// Runs it for the rows of a chunk.
@@ -99,6 +130,10 @@ impl Nested {
             let first = self.exists(runtime, &chunk.slice(0, 1))?;
             return Ok(vec![first[0]; chunk.rows]);
         }
+        if let Some((different, places)) = self.without_repeats(chunk) {
+            let found = self.exists(runtime, &different)?;
+            return Ok(places.into_iter().map(|place| found[place as usize]).collect());
+        }
         let mut found = vec![false; chunk.rows];
         if self.row.is_some() {
             let mut missing = chunk.rows;
@@ -138,6 +173,22 @@ fn repeat(runtime: &Runtime<'_>, outer: usize, inner: &Chunk, sink: &mut NestedS
             return Ok(Flow::Stop);
         }
     }
+}
+
+/// True of columns whose values are the same if they are equal as groups: `1` is no `1.0`, and `0.0` no `-0.0`.
+fn is_told_apart(data: &ColumnData) -> bool {
+    use ColumnData::{Bool, Edge, Int, Node, Null, String};
+    matches!(data, Null(_) | Bool(_) | Int(_) | String(_) | Node(_) | Edge(_))
+}
+
+/// The columns with the slots that a subplan takes; `None` if it gives something else each time.
+fn arguments(subplan: &Operator, outer: &Layout) -> Result<Option<Vec<usize>>> {
+    if subplan.is_random() || subplan.writes() {
+        return Ok(None);
+    }
+    let mut slots = Slots::new();
+    add_arguments(subplan, &mut slots);
+    slots.iter().map(|&slot| column_of(outer, slot)).collect::<Result<Vec<usize>>>().map(Some)
 }
 
 /// True if a subplan gives the same for every row around it.

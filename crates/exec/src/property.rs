@@ -7,6 +7,7 @@ use std::sync::Arc;
 use model::{Bitmap, Column, ColumnData, EdgeId, Error, NodeId, PropertyKeyId, ReadView, Result, Value, error};
 
 use crate::context::EvaluationContext;
+use crate::repeats::Repeats;
 use crate::temporal::components;
 use crate::vector::{Operand, Vector, View, validity_of};
 
@@ -76,11 +77,14 @@ fn of_nodes(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<
 /// Average rows of a run of one node from which the node is read once for each run.
 const RUN_ROWS_MIN: usize = 8;
 
-/// The same for nodes that may come many times in succession, as an expansion gives the node it starts from.
+/// The same for nodes that may come many times: in succession, as an expansion gives the node it starts from, or scattered,
+/// as where it leads.
 fn of_nodes_in_runs(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {
     let changes = nodes.windows(2).filter(|pair| pair[0] != pair[1]).count();
     if (changes + 1) * RUN_ROWS_MIN > nodes.len() {
-        return of_nodes(nodes, keys, view);
+        let Some(repeats) = Repeats::of(nodes) else { return of_nodes(nodes, keys, view) };
+        let columns = of_nodes(&repeats.nodes, keys, view)?;
+        return Ok(columns.iter().map(|column| column.gather(&repeats.places)).collect());
     }
     let (mut firsts, mut runs): (Vec<NodeId>, Vec<u32>) = (Vec::with_capacity(changes + 1), Vec::new());
     runs.reserve(nodes.len());

@@ -8,6 +8,7 @@ use model::{Bitmap, ColumnData, ErrorDetail, Map, NodeId, ReadView, Result, Valu
 use super::evaluate::truths;
 use crate::context::EvaluationContext;
 use crate::property;
+use crate::repeats::Repeats;
 use crate::size::own_bytes;
 use crate::vector::{Operand, Vector, View, map, validity_of};
 
@@ -122,7 +123,14 @@ pub(crate) fn has_labels(object: &Vector, labels: &[Arc<str>], rows: usize, view
             Ok(Vector::Constant(Value::Bool(nodes_have(&[node], labels, view)?.first().copied().unwrap_or(false))))
         }
         View::Node(Operand::Many(nodes)) => {
-            Ok(Vector::of(ColumnData::Bool(nodes_have(nodes, labels, view)?), validity_of(object)))
+            let have = match Repeats::of(nodes) {
+                None => nodes_have(nodes, labels, view)?,
+                Some(Repeats { nodes, places }) => {
+                    let have = nodes_have(&nodes, labels, view)?;
+                    places.into_iter().map(|place| have[place as usize]).collect()
+                }
+            };
+            Ok(Vector::of(ColumnData::Bool(have), validity_of(object)))
         }
         View::Edge(edges) => {
             let types: Vec<_> = labels.iter().map(|name| view.schema().edge_type(name)).collect();

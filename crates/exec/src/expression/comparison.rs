@@ -5,11 +5,14 @@ use std::cmp::Ordering;
 use cypher::plan::BinaryOperator;
 use model::interrupt::work;
 use model::temporal::Duration;
-use model::{ColumnData, FixedKind, Result, Value, with_stored};
+use model::{ColumnData, FixedKind, Map, Result, Value, with_stored};
 
 use super::evaluate::truths;
 use crate::allocations::weight;
 use crate::vector::{Operand, TextOperand, Vector, View, common_validity, zip};
+
+/// Strings of two dictionaries must come so often on the average to be compared once each.
+const CODED_SHARE: usize = 4;
 
 /// `left operator right` for each row.
 pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
@@ -111,6 +114,24 @@ fn equal<T: Copy>(
     }
 }
 
+/// For each row, whether two dictionary-encoded strings are equal; `None` where the dictionaries are too large for their
+/// strings to be compared once each.
+fn equal_codes(rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Vec<bool>> {
+    let (TextOperand::Many(a), TextOperand::Many(b)) = (a, b) else { return None };
+    let ((codes_of_a, texts_of_a), (codes_of_b, texts_of_b)) = (a.codes()?, b.codes()?);
+    if (texts_of_a.len() + texts_of_b.len()) * CODED_SHARE > rows {
+        return None;
+    }
+    let mut numbers: Map<&str, u32> = Map::default();
+    let mut number = |text| {
+        let next = numbers.len() as u32;
+        *numbers.entry(text).or_insert(next)
+    };
+    let of_a: Vec<u32> = texts_of_a.iter().map(&mut number).collect();
+    let of_b: Vec<u32> = texts_of_b.iter().map(&mut number).collect();
+    Some(codes_of_a.iter().zip(codes_of_b).map(|(&a, &b)| of_a[a as usize] == of_b[b as usize]).collect())
+}
+
 fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Vec<bool>> {
     let each = |test: fn(&str, &str) -> bool| {
         // Dictionary-encoded strings compared with one string are compared once for each entry of the dictionary.
@@ -124,8 +145,11 @@ fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: T
         Some((0..rows).map(|row| test(a.get(row), b.get(row))).collect())
     };
     match operator {
-        BinaryOperator::Equal => each(|a, b| a == b),
-        BinaryOperator::NotEqual => each(|a, b| a != b),
+        BinaryOperator::Equal => equal_codes(rows, a, b).or_else(|| each(|a, b| a == b)),
+        BinaryOperator::NotEqual => match equal_codes(rows, a, b) {
+            Some(equal) => Some(equal.into_iter().map(|equal| !equal).collect()),
+            None => each(|a, b| a != b),
+        },
         BinaryOperator::Less => each(|a, b| a < b),
         BinaryOperator::LessOrEqual => each(|a, b| a <= b),
         BinaryOperator::Greater => each(|a, b| a > b),
@@ -165,4 +189,52 @@ fn ordered(left: &Value, right: &Value, test: fn(Ordering) -> bool) -> Option<bo
 
 fn is_number(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::Float(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cypher::plan::BinaryOperator;
+    use model::{Column, ColumnData, StringColumn};
+    use testing::random::{SeededRandom, seed_or};
+
+    use super::evaluate;
+    use crate::vector::Vector;
+
+    /// The strings of codes, coded and plain.
+    fn both(texts: &[String], codes: &[u32]) -> [Vector; 2] {
+        let mut dictionary = StringColumn::default();
+        texts.iter().for_each(|text| dictionary.push(text));
+        let mut plain = StringColumn::default();
+        codes.iter().for_each(|&code| plain.push(&texts[code as usize]));
+        let coded = StringColumn::coded(Arc::new(dictionary), codes.to_vec());
+        [coded, plain].map(|strings| Vector::new(Column::new(ColumnData::String(strings))))
+    }
+
+    /// Coded strings compare as plain ones do, also where a dictionary has a string twice.
+    #[test]
+    fn coded_strings_compare_as_plain_ones() {
+        let seed = seed_or(20_261_128);
+        let mut random = SeededRandom::new(seed);
+        for _ in 0..200 {
+            let rows = 1 + random.index(60);
+            let mut side = || {
+                let texts: Vec<String> = (0..1 + random.below(6)).map(|_| format!("t{}", random.below(5))).collect();
+                let codes: Vec<u32> = (0..rows).map(|_| random.index(texts.len()) as u32).collect();
+                both(&texts, &codes)
+            };
+            let (left, right) = (side(), side());
+            use BinaryOperator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+            for operator in [Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual] {
+                let values = |left: &Vector, right: &Vector| {
+                    let truths = evaluate(operator, left, right, rows).expect("strings can be compared");
+                    (0..rows).map(|row| truths.value(row)).collect::<Vec<_>>()
+                };
+                let expected = values(&left[1], &right[1]);
+                assert_eq!(values(&left[0], &right[0]), expected, "seed {seed}, {operator:?}");
+                assert_eq!(values(&left[0], &right[1]), expected, "seed {seed}, {operator:?}");
+            }
+        }
+    }
 }

@@ -77,7 +77,7 @@ fn lower_counted(
     lowering.leave_subplan();
     let Some((step, inner, count)): Option<(Step, Layout, SlotId)> = lowered? else { return Ok(None) };
     let count = column_of(&inner, count)?;
-    Ok(Some((Nested::of(plan, step, &inner, Some(row))?, count)))
+    Ok(Some((Nested::of(plan, step, (layout, &inner), Some(row))?, count)))
 }
 
 /// Bytes of a list, on average, that are not accounted for: those of other values of a batch are not either.
@@ -100,6 +100,10 @@ impl RowSubplan for Subplan {
 
 impl Subplan {
     fn count(&self, runtime: &Runtime<'_>, chunk: &Chunk, weight: Option<usize>) -> Result<Vec<i64>> {
+        if let Some((different, places)) = self.nested.without_repeats(chunk) {
+            let counts = self.count(runtime, &different, weight)?;
+            return Ok(places.into_iter().map(|place| counts[place as usize]).collect());
+        }
         let mut counts = vec![0_i64; chunk.rows];
         self.nested.run(runtime, chunk, &mut |inner, rows| {
             for (index, &row) in rows.iter().enumerate() {

@@ -1,12 +1,14 @@
 //! `VariableExpand`: for each row, the paths of `min` to `max` edges from a node, no edge twice in one path.
 //!
-//! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`spilled`]).
+//! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`spilled`]). Of
+//! the longest ones the last edge is not kept, but followed as `Expand` does, where nobody asks for the edges ([`last_hop`]).
 //! Paths between two bound nodes grow from both sides ([`both_ends`]). If only the distinct ends matter, nodes are
 //! visited once instead ([`reach`]), for all pairs with a node in common together ([`shared_end`]), or once for each
 //! length below the least ([`far`]).
 
 mod both_ends;
 mod far;
+mod last_hop;
 mod reach;
 mod running;
 mod shared_end;
@@ -26,7 +28,8 @@ use crate::rows::{gather_columns, node_at, nodes_in};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use both_ends::{Aim, BothEnds, Outcome, Pair};
 use far::{Ends, Far};
-use shared_end::SharedEnd;
+use last_hop::LastHop;
+use shared_end::{Searches, SharedEnd};
 
 pub(crate) struct VariableExpand {
     input: Step,
@@ -50,6 +53,8 @@ pub(crate) struct VariableExpand {
     repeats: bool,
     /// Tells paths that need not be made longer.
     running: Option<running::Running>,
+    /// Follows the last edge of the longest paths, if these are not kept.
+    last_hop: Option<LastHop>,
 }
 
 /// Lowers `VariableExpand`.
@@ -103,7 +108,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     if gives_node {
         layout.push(*to);
     }
-    let expand = VariableExpand {
+    let mut expand = VariableExpand {
         input,
         from,
         direction: *direction,
@@ -120,7 +125,9 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         round,
         repeats: *repeats,
         running,
+        last_hop: None,
     };
+    expand.last_hop = LastHop::of(&expand);
     Ok((Box::new(expand), layout))
 }
 
@@ -157,14 +164,20 @@ impl VariableExpand {
     }
 
     /// Gives the paths of the rows of a chunk.
-    fn expand(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn expand<'w, 'r>(
+        &'w self,
+        runtime: &'w Runtime<'r>,
+        chunk: &Chunk,
+        searches: &mut Searches<'w, 'r>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
         let (nodes, rows) = nodes_in(&chunk.columns[self.from], "the start of a pattern")?;
         let rows = rows.unwrap_or_else(|| (0..chunk.rows as u32).collect());
         if let Some(bound) = self.bound.filter(|_| self.running.is_none() && BothEnds::suits(runtime.view().view())) {
             let ends = rows.iter().map(|&row| node_at(&chunk.columns[bound], row as usize));
             let pairs = rows.iter().zip(nodes.iter()).zip(ends);
             let pairs = pairs.filter_map(|((&row, &start), end)| Some(Pair { row, start, end: end? }));
-            return self.between(runtime, chunk, pairs.collect(), sink);
+            return self.between(runtime, chunk, pairs.collect(), searches, sink);
         }
         if self.visits_once() {
             return reach::Reach::new(self, runtime, chunk)?.run(rows.into_iter().zip(nodes.iter().copied()), sink);
@@ -187,7 +200,14 @@ impl VariableExpand {
     }
 
     /// Gives the paths between known nodes.
-    fn between(&self, runtime: &Runtime<'_>, chunk: &Chunk, pairs: Vec<Pair>, sink: &mut Sink<'_>) -> Result<Flow> {
+    fn between<'w, 'r>(
+        &'w self,
+        runtime: &'w Runtime<'r>,
+        chunk: &Chunk,
+        pairs: Vec<Pair>,
+        searches: &mut Searches<'w, 'r>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Flow> {
         let aim = match (self.only_ends, self.min <= 1) {
             (false, _) => Aim::All,
             (true, false) => Aim::Any,
@@ -204,7 +224,7 @@ impl VariableExpand {
         let may_share = aim == Aim::Nearest && self.filter.as_ref().is_none_or(EdgeFilter::is_same_for_all_rows);
         let (shared, others) = if may_share { shared_end::groups(others) } else { (Vec::new(), others) };
         for group in shared {
-            if SharedEnd::new(self, runtime, chunk, group)?.run(sink)? == Flow::Stop {
+            if SharedEnd::run((self, runtime), chunk, group, searches, sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -276,6 +296,7 @@ pub(crate) fn edge_list(edges: impl IntoIterator<Item = EdgeValue>) -> Value {
 
 impl Physical for VariableExpand {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        self.input.run(scope, &mut |chunk| self.expand(scope.runtime, &chunk, sink))
+        let mut searches = Searches::default();
+        self.input.run(scope, &mut |chunk| self.expand(scope.runtime, &chunk, &mut searches, sink))
     }
 }

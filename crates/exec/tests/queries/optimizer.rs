@@ -238,7 +238,7 @@ impl Writer<'_> {
     fn condition(&mut self) -> String {
         let (a, b) = (self.value(), self.value());
         let node = if self.nodes.is_empty() { None } else { Some(self.random.pick(&self.nodes).clone()) };
-        match (self.random.below(15), node) {
+        match (self.random.below(18), node) {
             (0, Some(node)) => format!("({node})-[:KNOWS]->()"),
             (1, Some(node)) => format!("NOT ({node})<-[:WORKS_AT]-(:Person)"),
             (2, Some(node)) => format!("{node}:Person"),
@@ -267,6 +267,15 @@ impl Writer<'_> {
             (13, _) => format!("COUNT {{ MATCH (z:Thing) WHERE {a} = z.id }} < {b}"),
             (14, Some(node)) => {
                 format!("({node}.id = 1 OR 3 = {node}.id OR {node}.id IN [4, null, {}])", self.random.below(9))
+            }
+            (15, Some(node)) => format!("({node}.id = {a} OR {node}.age = {b})"),
+            (16, Some(node)) => {
+                let (low, other) = (self.random.below(4), self.random.pick(&self.nodes).clone());
+                format!("({node}.age > {low} AND {other}.id <> 2 OR {node}.id IN [{a}, 3] OR id({node}) = {b})")
+            }
+            (17, _) if !self.edges.is_empty() => {
+                let edge = self.random.pick(&self.edges).clone();
+                format!("({edge}.since = {} OR {edge}.since < 1 OR {edge}.since = {b})", self.random.below(4))
             }
             _ => format!("({a} <> {b} OR {a} IS NULL)"),
         }
@@ -371,6 +380,41 @@ fn equalities_with_constants_are_looked_up_together() {
         assert_eq!(rows, expected, "{query}");
         assert!(!plan.contains("NodeScan"), "{query}\n{plan}");
     }
+}
+
+#[test]
+fn disjunctions_whose_parts_have_indexes_scan_nothing() {
+    let mut statements = graph(&mut SeededRandom::new(11));
+    statements.push("CREATE INDEX IF NOT EXISTS FOR (n:Person) ON (n.age)".to_string());
+    statements.push("CREATE INDEX IF NOT EXISTS FOR ()-[r:WORKS_AT]->() ON (r.since)".to_string());
+    statements.push("CREATE (:Person:Thing {id: 101, age: 2}), (:Person:Thing {id: 102, age: 101})".to_string());
+    statements.push("MATCH (a {id: 101}), (b {id: 102}) CREATE (a)-[:WORKS_AT {since: 7}]->(b)".to_string());
+    let bench = Bench::new(&statements);
+    for (query, rows_min) in [
+        ("MATCH (n:Person) WHERE n.id = 101 OR n.age = 2 RETURN n.id", 1),
+        ("MATCH (n:Person) WHERE n.id = 101 OR n.age = 2 OR id(n) = 1 OR n.age > 50 RETURN n.id", 2),
+        (
+            "UNWIND [[101, 102], [102, 102], [null, 101], [7777, null]] AS p \
+          MATCH (n:Person) WHERE n.id = p[0] OR n.id = p[1] RETURN n.id, p",
+            4,
+        ),
+        ("MATCH (m:Person {id: 102}) MATCH (n:Person) WHERE n.id = m.age OR n.age = m.id RETURN n.id", 1),
+        ("MATCH (n:Person) WHERE n.id = 101 AND n.age > 7 OR n.age = 101 RETURN n.id", 1),
+        ("MATCH (a)-[r:WORKS_AT]->(b) WHERE r.since = 7 OR r.since > 100 RETURN a.id, b.id", 1),
+        ("MATCH (a:Person)-[:WORKS_AT]->(b) WHERE a.id = 101 OR a.age = 101 RETURN a.id, b.id", 1),
+        ("MATCH (p:Person {id: 101}) OPTIONAL MATCH (n:Person) WHERE n.id = p.age OR n.age = p.id RETURN n.id", 1),
+    ] {
+        let settings = RunSettings::default;
+        let (rows, plan) = bench.run(query, &OptimizerConfig::default(), settings()).expect("the query runs");
+        let (expected, _) = bench.run(query, &OptimizerConfig::none(), settings()).expect("the query runs");
+        assert_eq!(rows, expected, "{query}\n{plan}");
+        assert!(rows.len() >= rows_min, "{query}\n{rows:?}");
+        assert!(!plan.contains("Scan"), "{query}\n{plan}");
+    }
+    // A part without an index leaves a scan.
+    let query = "MATCH (n:Person) WHERE n.id = 101 OR n.name = 'x' RETURN n.id";
+    let (_, plan) = bench.run(query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
+    assert!(plan.contains("NodeScan"), "{plan}");
 }
 
 /// Ranges and first edges by a sort key, where ties do not show.

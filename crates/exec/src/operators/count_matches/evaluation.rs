@@ -18,6 +18,7 @@ use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::profile::{At, Profiler};
+use crate::repeats::Repeats;
 use crate::runtime::Runtime;
 
 /// Ids of nodes that a thread takes at a time when it works out what all stand for.
@@ -148,8 +149,20 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         Ok(())
     }
 
-    /// The nodes that are such as the tree wants them.
+    /// The nodes that are such as the tree wants them. One that comes many times is tested once.
     fn passing(&self, node: &Node, nodes: &[NodeId]) -> Result<Live> {
+        let tests = node.predicate.is_some() || !node.labels.is_empty() && !self.are_labels_implied(node);
+        let Some(repeats) = tests.then(|| Repeats::of(nodes)).flatten() else { return self.passing_each(node, nodes) };
+        let live = self.passing_each(node, &repeats.nodes)?;
+        let mut passes = vec![false; repeats.nodes.len()];
+        live.places.iter().for_each(|&place| passes[place as usize] = true);
+        let is_live = |place: &u32| passes[repeats.places[*place as usize] as usize];
+        let places: Vec<u32> = (0..nodes.len() as u32).filter(is_live).collect();
+        let nodes: Vec<NodeId> = places.iter().map(|&place| nodes[place as usize]).collect();
+        Ok(Live { products: vec![1; nodes.len()], nodes, places })
+    }
+
+    fn passing_each(&self, node: &Node, nodes: &[NodeId]) -> Result<Live> {
         let view = self.runtime.view();
         let mut places: Vec<u32> = (0..nodes.len() as u32).collect();
         if !node.labels.is_empty() && !self.are_labels_implied(node) {

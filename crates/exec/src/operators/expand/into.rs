@@ -13,15 +13,16 @@ use std::sync::Arc;
 use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Map, NodeId, ReadView, Result};
 
-use super::Expand;
+use super::hop::Hop;
 use crate::adjacency::{ID_AGAINST_DIRECTION_COST, edge_value, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::neighbor_lists::{ListKind, Lists, Numbers};
 use crate::rows::{gather_columns, node_at};
-use crate::runtime::{Flow, Physical, Runtime, Scope, Sink};
+use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 
 pub(super) struct ExpandInto {
-    pub(super) expand: Expand,
+    pub(super) input: Step,
+    pub(super) hop: Hop,
     /// The column of the bound end.
     pub(super) to: usize,
 }
@@ -89,7 +90,7 @@ fn costs(view: &dyn ReadView, side: &Distinct, expand: &model::Expand) -> Result
 impl ExpandInto {
     fn ends(&self, chunk: &Chunk) -> Ends {
         let mut ends = Ends { rows: Vec::new(), from: Vec::new(), to: Vec::new() };
-        let (from, to) = (&chunk.columns[self.expand.from], &chunk.columns[self.to]);
+        let (from, to) = (&chunk.columns[self.hop.from], &chunk.columns[self.to]);
         for row in 0..chunk.rows {
             if let (Some(from), Some(to)) = (node_at(from, row), node_at(to, row)) {
                 ends.rows.push(row as u32);
@@ -149,7 +150,7 @@ impl ExpandInto {
         let mut cursor = view.view().expand(&near.nodes, expand)?;
         let mut batch = EdgeBatch::default();
         let mut walked = 0;
-        let taken = &self.expand.distinct_from;
+        let taken = &self.hop.distinct_from;
         while cursor.next(&mut batch)? {
             scope.runtime.environment.interrupt.check()?;
             walked += batch.len() as u64;
@@ -176,8 +177,8 @@ impl ExpandInto {
     fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed<'_>, found: &mut Vec<(u32, EdgeValue)>) {
         let Listed { lists, numbers } = listed;
         let lists = lists.reader();
-        let taken = &self.expand.distinct_from;
-        let with_edges = self.expand.edge_ids() == EdgeIds::Include;
+        let taken = &self.hop.distinct_from;
+        let with_edges = self.hop.edge_ids() == EdgeIds::Include;
         for (index, &row) in ends.rows.iter().enumerate() {
             let (from, to) = (ends.from[index], ends.to[index]);
             let (number, wanted) = (numbers.number(from), numbers.number(to));
@@ -203,12 +204,12 @@ struct Listed<'m> {
 }
 
 impl<'m> Listed<'m> {
-    fn new(expand: &Expand, runtime: &Runtime<'m>) -> Listed<'m> {
-        let mut types = expand.types.clone();
+    fn new(hop: &Hop, runtime: &Runtime<'m>) -> Listed<'m> {
+        let mut types = hop.types.clone();
         types.sort_unstable();
         types.dedup();
-        let with_edges = expand.edge_ids() == EdgeIds::Include;
-        let kind = ListKind { direction: expand.direction, types, labels: Vec::new(), with_edges };
+        let with_edges = hop.edge_ids() == EdgeIds::Include;
+        let kind = ListKind { direction: hop.direction, types, labels: Vec::new(), with_edges };
         Listed { lists: Lists::new(runtime, &kind), numbers: Numbers::of(runtime.view().view()) }
     }
 
@@ -247,12 +248,12 @@ impl Wanted {
 
 impl Physical for ExpandInto {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let Expand { input, direction, types, keep, gives_edge, .. } = &self.expand;
-        let ids = self.expand.edge_ids();
+        let Hop { direction, types, keep, gives_edge, .. } = &self.hop;
+        let ids = self.hop.edge_ids();
         let mut listed: Option<Listed<'_>> = None;
         // Edges followed without lists.
         let mut walked = 0;
-        input.run(scope, &mut |chunk| {
+        self.input.run(scope, &mut |chunk| {
             let mut found = Vec::new();
             {
                 let view = scope.runtime.view();
@@ -261,7 +262,7 @@ impl Physical for ExpandInto {
                 let ends = self.ends(&chunk);
                 let is_large = chunk.rows >= LISTED_ROWS_MIN;
                 if is_large && listed.is_none() {
-                    listed = Some(Listed::new(&self.expand, scope.runtime));
+                    listed = Some(Listed::new(&self.hop, scope.runtime));
                 }
                 let mut by_lists = false;
                 if let Some(listed) = listed.as_mut().filter(|_| is_large)

@@ -18,7 +18,7 @@ use crate::spill::{NodeSet, Records};
 pub(super) struct Reach<'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
-    chunk: &'w Chunk,
+    chunk: Chunk,
     /// True if edges are followed from the ends of paths to their starts.
     is_turned: bool,
     found: Found,
@@ -32,7 +32,7 @@ pub(super) struct Reach<'w, 'r> {
 }
 
 impl<'w, 'r> Reach<'w, 'r> {
-    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk) -> Result<Reach<'w, 'r>> {
+    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &Chunk) -> Result<Reach<'w, 'r>> {
         Reach::towards(expand, runtime, chunk, false)
     }
 
@@ -40,7 +40,7 @@ impl<'w, 'r> Reach<'w, 'r> {
     pub(super) fn towards(
         expand: &'w VariableExpand,
         runtime: &'w Runtime<'r>,
-        chunk: &'w Chunk,
+        chunk: &Chunk,
         is_turned: bool,
     ) -> Result<Reach<'w, 'r>> {
         let guard = runtime.view();
@@ -50,6 +50,7 @@ impl<'w, 'r> Reach<'w, 'r> {
         let charge = runtime.charge("VariableExpand");
         let visited = NodeSet::new(charge.another(), guard.view());
         let (found, batch, new) = (Found::default(), EdgeBatch::default(), Vec::new());
+        let chunk = chunk.clone();
         Ok(Reach { expand, runtime, chunk, is_turned, found, batch, visited, new, expansion, charge })
     }
 
@@ -60,7 +61,7 @@ impl<'w, 'r> Reach<'w, 'r> {
                 return Ok(Flow::Stop);
             }
         }
-        self.expand.flush(self.chunk, &mut self.found, sink)
+        self.expand.flush(&self.chunk, &mut self.found, sink)
     }
 
     /// Takes the nodes at which a path of the row may end.
@@ -70,13 +71,13 @@ impl<'w, 'r> Reach<'w, 'r> {
             match self.expand.bound {
                 None => self.found.ends.extend_from_slice(nodes),
                 Some(_) => {
-                    let is_end = |node: &&NodeId| self.expand.is_end(self.chunk, row, **node);
+                    let is_end = |node: &&NodeId| self.expand.is_end(&self.chunk, row, **node);
                     self.found.ends.extend(nodes.iter().filter(is_end));
                 }
             }
             self.found.rows.resize(self.found.ends.len(), row);
             if self.found.rows.len() >= batch_rows
-                && self.expand.flush(self.chunk, &mut self.found, sink)? == Flow::Stop
+                && self.expand.flush(&self.chunk, &mut self.found, sink)? == Flow::Stop
             {
                 return Ok(Flow::Stop);
             }
@@ -97,7 +98,7 @@ impl<'w, 'r> Reach<'w, 'r> {
         if let Some(round) = &self.expand.round {
             // The start was met, but it is an end only if a way leads back to it.
             self.visited.insert(start)?;
-            if self.expand.is_end(self.chunk, row, start) && self.has_way_round(round, row, start)? {
+            if self.expand.is_end(&self.chunk, row, start) && self.has_way_round(round, row, start)? {
                 self.found.rows.push(row);
                 self.found.ends.push(start);
             }
@@ -119,7 +120,7 @@ impl<'w, 'r> Reach<'w, 'r> {
     }
 
     fn has_way_round(&self, round: &Pattern, row: u32, start: NodeId) -> Result<bool> {
-        let place = Place { chunk: self.chunk, row, start, distinct_from: &[] };
+        let place = Place { chunk: &self.chunk, row, start, distinct_from: &[] };
         let mut is_found = false;
         path_search::search(round, self.runtime, place, Some(start), &mut |_| {
             is_found = true;
@@ -176,7 +177,7 @@ impl<'w, 'r> Reach<'w, 'r> {
             if self.is_turned { batch.neighbors[index] } else { from(index) }
         };
         let rows = vec![row; indices.len()];
-        for place in filter.passing(self.runtime, self.chunk, &rows, starts, edges)? {
+        for place in filter.passing(self.runtime, &self.chunk, &rows, starts, edges)? {
             let node = batch.neighbors[indices[place as usize]];
             if self.visited.insert(node)? {
                 self.new.push(node);

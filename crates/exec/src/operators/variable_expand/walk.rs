@@ -5,6 +5,7 @@
 //! memory, [`super::spilled`] goes on.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use model::store::EdgeIds;
 use model::{EdgeBatch, EdgeId, EdgeValue, NodeId, Result, Value};
@@ -112,6 +113,15 @@ impl<'w, 'r> Walk<'w, 'r> {
                 self.drop_level();
                 continue;
             }
+            if let Some(hop) = &self.expand.last_hop
+                && self.levels.len() == hop.prefix() + 1
+            {
+                let paths = self.next_paths();
+                if hop.run(&self, paths, sink)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+                continue;
+            }
             match self.grow(sink)? {
                 Grown::Level => {}
                 Grown::TooLarge => return SpilledWalk::new(self)?.run(sink),
@@ -119,6 +129,16 @@ impl<'w, 'r> Walk<'w, 'r> {
             }
         }
         self.flush(sink)
+    }
+
+    /// Takes the next batch of paths of the topmost level, which are expanded then.
+    fn next_paths(&mut self) -> Range<usize> {
+        let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
+        let top = self.levels.len() - 1;
+        let level = &mut self.levels[top];
+        let start = level.expanded;
+        level.expanded = level.nodes.len().min(start + batch_rows);
+        start..level.expanded
     }
 
     fn drop_level(&mut self) {
@@ -134,7 +154,7 @@ impl<'w, 'r> Walk<'w, 'r> {
     }
 
     /// Takes those paths of the topmost level that are long enough and end in the right place.
-    fn find(&mut self, paths: std::ops::Range<usize>) {
+    fn find(&mut self, paths: Range<usize>) {
         let length = self.levels.len() as u64 - 1;
         if length < u64::from(self.min) {
             return;
