@@ -359,7 +359,9 @@ def test_addresses_that_are_none_are_refused():
     for address, message in [
         ("bolt://", "names no host"),
         ("bolt://localhost:99999", "no number up to 65535"),
-        ("bolt+s://localhost", "TLS"),
+        ("bolt+x://localhost", "behind the + of the scheme"),
+        ("bolt+s://127.0.0.1:1", "cannot connect to bolt+s://127.0.0.1:1"),
+        ("bolt://localhost?x=1", "no settings behind a ?"),
         ("bolt://127.0.0.1:1", "cannot connect to bolt://127.0.0.1:1"),
         ("bolt:/neo4j:secret@localhost", "the address of the server is none"),
         ("http://localhost", "the address of the server is none"),

@@ -330,7 +330,7 @@ fn plain_integers(column: &Column) -> Option<&[i64]> {
     }
 }
 
-/// The upper bits of a multiplied hash are the good ones.
+/// The place of a hash in a table, before it is cut to its size.
 #[inline]
 fn spread(hash: u64) -> usize {
     (hash >> 32 ^ hash) as usize
@@ -338,10 +338,12 @@ fn spread(hash: u64) -> usize {
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// Folds the product of 128 bits. Words of small integers are those of floats, which differ in their upper bits alone: the lower
+/// half of a product would keep them there, and whole groups of a table would share their places.
 #[inline]
 fn mix(hash: u64, word: u64) -> u64 {
-    let mixed = (hash ^ word).wrapping_mul(MULTIPLIER);
-    mixed ^ mixed >> 29
+    let product = u128::from(hash ^ word) * u128::from(MULTIPLIER);
+    (product >> 64) as u64 ^ product as u64
 }
 
 /// Hash of a null.
@@ -529,6 +531,41 @@ mod tests {
             let decoded: Vec<Vec<Value>> =
                 (0..all.len()).map(|group| keys.iter().map(|key| key.value(group)).collect()).collect();
             assert_eq!(decoded, all, "seed {seed}, round {round}");
+        }
+    }
+
+    /// Keys as they come lie near their places: small integers, alone and together, strings with numbers, dates.
+    #[test]
+    fn keys_are_spread() {
+        let numbers = |count: i64, step: i64| (0..count).map(move |at| Value::Int(at * step)).collect::<Vec<_>>();
+        let strings = |count: i64| (0..count).map(|at| Value::string(&format!("name {at}"))).collect::<Vec<_>>();
+        let pairs = |a: Vec<Value>, b: Vec<Value>| {
+            let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a.clone(), b.clone())));
+            let (left, right): (Vec<Value>, Vec<Value>) = pairs.unzip();
+            vec![left, right]
+        };
+        let floats = (0..20_000).map(|at| Value::Float(at as f64 / 8.0)).collect();
+        for (name, keys) in [
+            ("integers", vec![numbers(50_000, 1)]),
+            ("few integers", vec![numbers(200, 1)]),
+            ("multiples", vec![numbers(20_000, 4_096)]),
+            ("large integers", vec![numbers(20_000, 1 << 40)]),
+            ("floats", vec![floats]),
+            ("strings", vec![strings(20_000)]),
+            ("pairs of integers", pairs(numbers(200, 1), numbers(200, 1))),
+            ("integers and strings", pairs(numbers(100, 10), strings(150))),
+        ] {
+            let rows = keys[0].len();
+            let columns: Vec<Arc<Column>> = keys.iter().map(|key| Arc::new(Column::from_values(key))).collect();
+            let mut table = GroupTable::default();
+            table.insert(&columns, rows, &mut Vec::new(), &mut Vec::new());
+            let mask = table.places.len() - 1;
+            let away = |(place, &group): (usize, &u32)| match group {
+                super::FREE => 0,
+                group => place.wrapping_sub(super::spread(table.hashes[group as usize])) & mask,
+            };
+            let away = table.places.iter().enumerate().map(away).sum::<usize>() as f64 / rows as f64;
+            assert!(away < 4.0, "{name}: keys are {away} places away from theirs on the average");
         }
     }
 

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use model::{Bitmap, Column, ColumnData, EdgeId, Error, NodeId, PropertyKeyId, ReadView, Result, Value, error};
+use model::{
+    Bitmap, Column, ColumnData, EdgeId, Error, NodeId, PropertyKeyId, ReadView, Result, StringColumn, Value, error,
+};
 
 use crate::context::EvaluationContext;
 use crate::repeats::Repeats;
@@ -84,7 +86,7 @@ fn of_nodes_in_runs(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) ->
     if (changes + 1) * RUN_ROWS_MIN > nodes.len() {
         let Some(repeats) = Repeats::of(nodes) else { return of_nodes(nodes, keys, view) };
         let columns = of_nodes(&repeats.nodes, keys, view)?;
-        return Ok(columns.iter().map(|column| column.gather(&repeats.places)).collect());
+        return Ok(columns.iter().map(|column| repeated(column, &repeats.places)).collect());
     }
     let (mut firsts, mut runs): (Vec<NodeId>, Vec<u32>) = (Vec::with_capacity(changes + 1), Vec::new());
     runs.reserve(nodes.len());
@@ -94,7 +96,20 @@ fn of_nodes_in_runs(nodes: &[NodeId], keys: &[Arc<str>], view: &dyn ReadView) ->
         }
         runs.push(firsts.len() as u32 - 1);
     }
-    Ok(of_nodes(&firsts, keys, view)?.iter().map(|column| column.gather(&runs)).collect())
+    Ok(of_nodes(&firsts, keys, view)?.iter().map(|column| repeated(column, &runs)).collect())
+}
+
+/// The rows of a column at these places, most of which come again: strings are not copied, but become a dictionary.
+fn repeated(column: &Column, places: &[u32]) -> Column {
+    let ColumnData::String(strings) = &column.data else { return column.gather(places) };
+    if strings.codes().is_some() {
+        return column.gather(places);
+    }
+    let data = ColumnData::String(StringColumn::coded(Arc::new(strings.clone()), places.to_vec()));
+    let Some(validity) = &column.validity else { return Column::new(data) };
+    let mut of_rows = Bitmap::default();
+    places.iter().for_each(|&place| of_rows.push(validity.get(place as usize)));
+    Column::with_validity(data, of_rows)
 }
 
 fn of_edges(edges: &[EdgeId], keys: &[Arc<str>], view: &dyn ReadView) -> Result<Vec<Column>> {

@@ -17,7 +17,8 @@ impl Server {
         let mut child = folder.command(&all).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         let line = lines.next().expect("it says where it listens").expect("it is text");
-        let address = line.strip_prefix("listening on bolt://").expect("it listens").to_owned();
+        let address = line.strip_prefix("listening on bolt").expect("it listens");
+        let address = address.split_once("://").expect("it is an address").1.to_owned();
         // Later lines have a reader as well.
         std::thread::spawn(move || lines.for_each(drop));
         Server { child, address }

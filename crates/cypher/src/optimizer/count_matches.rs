@@ -131,7 +131,7 @@ fn counted(plan: &Operator, asked: &Asked<'_>, context: &CompileContext<'_>) -> 
     let chain = Chain::of(plan)?;
     rooted_anywhere(&chain, None, asked, context)
         .or_else(|| rooted_in_rows(&chain, asked, context))
-        // What a tree from the one node that is looked up cannot count, one from another node may.
+        // A tree from another node may count more than one from the node that is looked up.
         .or_else(|| {
             let (chain, looked_up) = chain.with_scan()?;
             rooted_anywhere(&chain, Some(looked_up), asked, context)

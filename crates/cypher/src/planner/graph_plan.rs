@@ -168,9 +168,13 @@ impl Planner<'_> {
                 stream.push(planned.rows, |input| OperatorKind::NodeScan { input, slot, labels, choice });
             }
             Step::Lookup { lookup } => {
-                self.lookup(stream, problem, &problem.lookups[*lookup], planned.rows);
+                let lookup = &problem.lookups[*lookup];
+                self.lookup(stream, problem, lookup, graph.nodes[lookup.node].slot, planned.rows);
             }
-            Step::Seek { seek } => self.seek(stream, problem, &problem.seeks[*seek], planned.rows),
+            Step::Seek { seek } => {
+                let seek = &problem.seeks[*seek];
+                self.seek(stream, problem, seek, problem.slot_of(seek.target), planned.rows);
+            }
             Step::IndexUnion { union } => {
                 self.index_union(stream, problem, &problem.index_unions[*union], planned.rows);
             }
@@ -195,9 +199,17 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn lookup(&mut self, stream: &mut Stream, problem: &Problem<'_>, lookup: &Lookup, rows: f64) {
+    /// Finds the node of a lookup, which takes that slot.
+    pub(super) fn lookup(
+        &mut self,
+        stream: &mut Stream,
+        problem: &Problem<'_>,
+        lookup: &Lookup,
+        slot: SlotId,
+        rows: f64,
+    ) {
         let node = &problem.graph.nodes[lookup.node];
-        let (slot, value) = (node.slot, lookup.value.clone());
+        let value = lookup.value.clone();
         stream.bound.insert(slot);
         let Some((label, key)) = lookup.key.clone() else {
             stream.push(rows, |input| OperatorKind::NodeById { input, slot, value });
@@ -210,9 +222,10 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn seek(&mut self, stream: &mut Stream, problem: &Problem<'_>, seek: &Seek, rows: f64) {
+    /// Finds the nodes or edges of a seek, which take that slot.
+    pub(super) fn seek(&mut self, stream: &mut Stream, problem: &Problem<'_>, seek: &Seek, slot: SlotId, rows: f64) {
         let graph = problem.graph;
-        let (slot, on_edges) = (problem.slot_of(seek.target), matches!(seek.target, SeekTarget::Edge(_)));
+        let on_edges = matches!(seek.target, SeekTarget::Edge(_));
         stream.bound.insert(slot);
         if let ([], Some(value)) = (seek.keys.as_slice(), seek.equal.first()) {
             let one_or_any = if seek.is_list { LookupValue::Any } else { LookupValue::One };

@@ -11,7 +11,7 @@ use super::seek::{Seek, SeekTarget, seeks};
 use super::step::{Condition, ConditionKind, Lookup, Problem};
 use super::{Planner, Stream, operator};
 use crate::plan::conditions::{add_conjuncts, at, replace_slot};
-use crate::plan::{Expression, ExpressionKind, Operator, OperatorKind, SlotId};
+use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId};
 
 /// A disjunction as a union of what indexes find.
 #[derive(Debug)]
@@ -166,13 +166,16 @@ impl Planner<'_> {
     /// Finds the nodes or edges of each part in a branch of its own.
     pub(super) fn index_union(&mut self, stream: &mut Stream, problem: &Problem<'_>, union: &IndexUnion, rows: f64) {
         let slot = problem.slot_of(union.target);
+        let (name, kind) = (self.slots.name(slot).to_owned(), self.slots.kind(slot));
         let outer = stream.bound.clone();
         let mut branches = Vec::with_capacity(union.parts.len());
         for (number, Part { way, predicate }) in union.parts.iter().enumerate() {
             let mut branch = Stream::argument(&outer, stream.labels.clone());
+            // A slot is defined in one place: each branch has its own.
+            let own = self.slots.named(&name, kind);
             match way {
-                Way::Lookup(lookup) => self.lookup(&mut branch, problem, lookup, lookup.rows()),
-                Way::Seek(seek) => self.seek(&mut branch, problem, seek, seek.rows),
+                Way::Lookup(lookup) => self.lookup(&mut branch, problem, lookup, own, lookup.rows()),
+                Way::Seek(seek) => self.seek(&mut branch, problem, seek, own, seek.rows),
             }
             let mut predicates = vec![predicate.clone()];
             predicates.extend(union.parts[..number].iter().map(|part| is_not_true(&part.predicate)));
@@ -183,12 +186,9 @@ impl Planner<'_> {
                     predicates.push(has_labels(slot, node.labels.clone(), node.span));
                 }
             }
+            predicates.iter_mut().for_each(|predicate| replace_slot(predicate, slot, own));
             self.filter(&mut branch, predicates);
-            let mut plan = branch.into_subplan(&outer, &[slot]);
-            let (name, kind) = (self.slots.name(slot).to_owned(), self.slots.kind(slot));
-            let own = self.slots.named(&name, kind);
-            rename(&mut plan, slot, own);
-            branches.push((plan, vec![own]));
+            branches.push((branch.into_subplan(&outer, &[own]), vec![own]));
         }
         let subplan = operator(OperatorKind::Union { branches, slots: vec![slot] }, union.rows);
         self.apply(stream, subplan, rows);
@@ -200,23 +200,6 @@ impl Planner<'_> {
 fn can_be_moved(expression: &Expression) -> bool {
     !matches!(expression.kind, ExpressionKind::Subquery { .. } | ExpressionKind::Path { .. })
         && expression.operands().into_iter().all(can_be_moved)
-}
-
-/// Gives a slot another number in the plan of a branch: a slot is defined in one place.
-fn rename(plan: &mut Operator, from: SlotId, to: SlotId) {
-    match &mut plan.kind {
-        OperatorKind::NodeLookup { slot, .. }
-        | OperatorKind::NodeById { slot, .. }
-        | OperatorKind::EdgeById { slot, .. }
-        | OperatorKind::IndexSeek { slot, .. }
-            if *slot == from =>
-        {
-            *slot = to;
-        }
-        _ => {}
-    }
-    plan.expressions_mut().into_iter().for_each(|expression| replace_slot(expression, from, to));
-    plan.inputs_mut().into_iter().for_each(|input| rename(input, from, to));
 }
 
 /// True where a predicate is false or null.

@@ -1,6 +1,8 @@
 //! `SemiApply`: the rows for which a subplan gives at least one row, or none.
+//!
+//! A subplan that searches paths between known nodes is run for more and more rows at a time: pairs of a run share searches.
 
-use cypher::plan::Operator;
+use cypher::plan::{Operator, OperatorKind};
 use model::Result;
 
 use crate::chunk::Chunk;
@@ -8,8 +10,9 @@ use crate::lowering::liveness::{Slots, add_arguments};
 use crate::lowering::{Demand, Lowered, Lowering, keep};
 use crate::nested::Nested;
 use crate::operators::subquery::lower_existence;
-use crate::rows::gather_columns;
-use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use crate::rows::{RowBuffer, gather_columns};
+use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
+use crate::size::chunk_bytes;
 
 struct SemiApply {
     input: Step,
@@ -17,7 +20,12 @@ struct SemiApply {
     /// True if a match keeps the row.
     keeps_matched: bool,
     keep: Vec<usize>,
+    /// Most rows for which the subplan is run at a time.
+    rows_max: usize,
 }
+
+/// Most rows for which a search of paths is run at a time.
+const SEARCHED_ROWS_MAX: usize = 1 << 16;
 
 /// Lowers `SemiApply`.
 pub(crate) fn lower(
@@ -34,20 +42,56 @@ pub(crate) fn lower(
     let (input, outer) = lowering.lower(input, &below)?;
     let nested = lower_existence(lowering, subplan, &outer)?;
     let (keep, layout) = keep(&outer, demand);
-    Ok((Box::new(SemiApply { input, nested, keeps_matched: !anti, keep }), layout))
+    let rows_max = if searches_paths(subplan) { SEARCHED_ROWS_MAX } else { 1 };
+    Ok((Box::new(SemiApply { input, nested, keeps_matched: !anti, keep, rows_max }), layout))
+}
+
+fn searches_paths(plan: &Operator) -> bool {
+    matches!(plan.kind, OperatorKind::VariableExpand { into: true, .. })
+        || plan.inputs().into_iter().any(searches_paths)
+}
+
+impl SemiApply {
+    /// Gives the rows of a chunk that are kept.
+    fn give(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+        let found = self.nested.exists(runtime, chunk)?;
+        let kept = |row: &u32| found[*row as usize] == self.keeps_matched;
+        let rows: Vec<u32> = (0..chunk.rows as u32).filter(kept).collect();
+        for rows in rows.chunks(runtime.environment.settings.batch_rows.max(1)) {
+            let columns = gather_columns(chunk, &self.keep, rows);
+            if sink(Chunk { rows: rows.len(), columns })? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
 }
 
 impl Physical for SemiApply {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        self.input.run(scope, &mut |chunk| {
-            let found = self.nested.exists(scope.runtime, &chunk)?;
-            let kept = |row: &u32| found[*row as usize] == self.keeps_matched;
-            let rows: Vec<u32> = (0..chunk.rows as u32).filter(kept).collect();
-            if rows.is_empty() {
+        let runtime = scope.runtime;
+        let mut charge = runtime.charge("SemiApply");
+        // The first rows are answered at once: they may be all that is asked for.
+        let (mut held, mut wanted) = (RowBuffer::default(), 1);
+        let flow = self.input.run(scope, &mut |chunk| {
+            if held.len() + chunk.rows >= wanted && held.len() == 0 {
+                wanted = (2 * chunk.rows).min(self.rows_max);
+                return self.give(runtime, &chunk, sink);
+            }
+            let fits = charge.try_grow(chunk_bytes(&chunk)).is_ok();
+            held.push(chunk);
+            if held.len() < wanted && fits {
                 return Ok(Flow::Continue);
             }
-            let columns = gather_columns(&chunk, &self.keep, &rows);
-            sink(Chunk { rows: rows.len(), columns })
-        })
+            wanted = (2 * held.len()).min(self.rows_max);
+            let chunk = std::mem::take(&mut held).finish(0);
+            let flow = self.give(runtime, &chunk, sink)?;
+            charge.hold(0)?;
+            Ok(flow)
+        })?;
+        if flow == Flow::Stop || held.len() == 0 {
+            return Ok(flow);
+        }
+        self.give(runtime, &held.finish(0), sink)
     }
 }

@@ -89,10 +89,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let distinct_from = columns_of(&layout, distinct_from)?;
     let plan_filter = filter.as_ref();
     let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
-    let running = match running {
-        Some(running) => running::Running::compile(lowering, running, &layout)?,
-        None => None,
-    };
+    let running = running.as_deref().map(|it| running::Running::compile(lowering, it, &layout)).transpose()?.flatten();
     let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
     let only_ends = !gives_edges && distinct_from.is_empty() && running.is_none() && !demand.multiplicity;
     let round = if only_ends && *min == 1 && *direction == Direction::Both && !repeats {
