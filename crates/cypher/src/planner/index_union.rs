@@ -13,6 +13,9 @@ use super::{Planner, Stream, operator};
 use crate::plan::conditions::{add_conjuncts, at, replace_slot};
 use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId};
 
+/// Most parts of a disjunction that is answered so. Each part leaves out all before it, so that a plan grows with their square.
+const PARTS_MAX: usize = 32;
+
 /// A disjunction as a union of what indexes find.
 #[derive(Debug)]
 pub(super) struct IndexUnion {
@@ -78,7 +81,7 @@ impl Problem<'_> {
             let ConditionKind::Predicate(predicate) = &self.conditions[condition].kind else { continue };
             let ExpressionKind::Or(items) = &predicate.kind else { continue };
             // Each part is evaluated again where it leaves out what an earlier one found, and for a slot of its own.
-            if predicate.is_random() || !can_be_moved(predicate) {
+            if items.len() > PARTS_MAX || predicate.is_random() || !can_be_moved(predicate) {
                 continue;
             }
             let items = items.clone();

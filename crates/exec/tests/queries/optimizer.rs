@@ -411,6 +411,13 @@ fn disjunctions_whose_parts_have_indexes_scan_nothing() {
         assert!(rows.len() >= rows_min, "{query}\n{rows:?}");
         assert!(!plan.contains("Scan"), "{query}\n{plan}");
     }
+    // Plans of very many parts would grow with their square.
+    let parts: Vec<String> = (0..2_000).map(|i| format!("n.id = {i} OR n.age = {i}")).collect();
+    let query = format!("MATCH (n:Person) WHERE {} RETURN n.id", parts.join(" OR "));
+    let (rows, plan) = bench.run(&query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
+    let (expected, _) = bench.run(&query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
+    assert_eq!(rows, expected);
+    assert!(plan.contains("NodeScan"), "a plan of {} bytes", plan.len());
     // A part without an index leaves a scan.
     let query = "MATCH (n:Person) WHERE n.id = 101 OR n.name = 'x' RETURN n.id";
     let (_, plan) = bench.run(query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
