@@ -10,7 +10,8 @@
 # roads, and on Rome's if ROADS names a folder with it; and generated questions to attached databases beside SQL
 # (sources/questions.py).
 # Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes analytics analytics_large python sources"
+# Advice compared with what it brings (advice.py).
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources"
 # chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +27,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory indexes cypher shapes analytics analytics_large python sources}
+parts=${PARTS:-graph store memory indexes cypher shapes advice analytics analytics_large python sources}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -39,6 +40,8 @@ for part in $parts; do
     memory) ./benchmarks/memory.sh ;;
     indexes) ./benchmarks/indexes.sh ;;
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
+    advice)
+      mkdir -p "$cache/advice"; KNOT=target/release/knot "$python" benchmarks/advice.py "$cache/advice" "${CASES:-100}" ${SEED:+"$SEED"} ;;
     shapes)
       "$python" -c 'import neug' 2>/dev/null || "$cache/env/bin/pip" install --quiet neug==0.3.0
       "$python" benchmarks/shapes.py "$cache/shapes" ;;

@@ -133,6 +133,11 @@ pub fn is_urgent(message: &[u8]) -> bool {
     matches!(message, [0xB0, RESET | GOODBYE, ..])
 }
 
+/// True if the bytes of a message are those of `COMMIT`.
+pub fn is_commit(message: &[u8]) -> bool {
+    matches!(message, [0xB0, COMMIT, ..])
+}
+
 /// True if the bytes of a message are those of `RESET`.
 pub fn is_reset(message: &[u8]) -> bool {
     matches!(message, [0xB0, RESET, ..])

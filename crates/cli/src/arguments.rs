@@ -7,6 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use database::{Durability, IsolationLevel, Priority};
 
+use crate::{config_file, failure};
+
 /// Knotwork: an embedded property-graph database.
 ///
 /// `knot STORE` opens the shell on a store, a directory that is made if it is missing and its name ends in .knot. Several processes may
@@ -23,7 +25,17 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// The arguments of this process; ends it with a message if they make no sense.
     pub(crate) fn of_process() -> Arguments {
-        Arguments::try_parse().unwrap_or_else(|error| {
+        let words: Result<Vec<String>, _> = std::env::args_os().map(std::ffi::OsString::into_string).collect();
+        // Words that are no UTF-8 are for the parser to judge.
+        let parsed = match words.map(|words| config_file::expanded(words, &Arguments::command())) {
+            Ok(Ok(words)) => Arguments::try_parse_from(words),
+            Ok(Err(failure)) => {
+                failure::report(&failure, None);
+                std::process::exit(1)
+            }
+            Err(_) => Arguments::try_parse(),
+        };
+        parsed.unwrap_or_else(|error| {
             let first = std::env::args().nth(1).unwrap_or_default();
             let is_name = !first.starts_with('-') && !std::path::Path::new(&first).exists();
             let is_misread = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict);
@@ -105,6 +117,9 @@ pub(crate) struct OpeningArguments {
     /// Time from which on a statement is written to the slow log
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = timeout, requires = "slow_log")]
     pub(crate) slow_time: Duration,
+    /// File to which all statements are written with their parameters and times, a line of JSON each, for knot replay
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     /// A database to attach, as name=URL or name=definition.json; may be given several times
     #[arg(long, value_name = "NAME=SOURCE")]
     pub(crate) attach: Vec<String>,
@@ -181,6 +196,10 @@ pub(crate) enum Command {
     Generate(Box<GenerateArguments>),
     /// Measure a store in layers, predict each layer from the one below, and say what stands out
     Introspect(IntrospectArguments),
+    /// Look for indexes and sort keys by which statements would be faster
+    Advise(AdviseArguments),
+    /// Run a trace, which --record wrote, again, and compare times and rows
+    Replay(ReplayArguments),
     /// Measurements that were written as JSON: a report of several, a comparison of two
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -236,6 +255,9 @@ pub(crate) struct ServeArguments {
     /// Address to listen on; may be given several times [default: 127.0.0.1:7687 and [::1]:7687]
     #[arg(short, long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Vec<std::net::SocketAddr>,
+    /// File of settings, TOML with the names of these flags, as connections = 100; flags here count before it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// File of users and their passwords [default: STORE.users]
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
@@ -595,6 +617,75 @@ pub(crate) struct IntrospectArguments {
     /// Seed of the nodes to start from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+/// `knot advise`.
+///
+/// Statements that only read are run, up to a minute each, to learn what they take; those that write are only planned. The store may be
+/// in use, and is not changed. docs/introspect.md tells where the figures come from.
+#[derive(Args)]
+pub(crate) struct AdviseArguments {
+    /// The store's directory
+    pub(crate) store: PathBuf,
+    /// One or more statements, separated by `;` [default: standard input, unless there is a trace]
+    pub(crate) query: Option<String>,
+    /// A parameter, as name=value; the value is read as JSON, or else as text
+    #[arg(short = 'P', long = "param", value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<String>,
+    /// Take the statements from this trace, which --record wrote, each as often as it ran
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "parameters"])]
+    pub(crate) trace: Option<PathBuf>,
+    /// Carry the advice out on a copy of the store beside it, and tell what it brought; nobody else may write the store meanwhile
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Memory that the store may use, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<String>,
+}
+
+/// `knot replay`.
+///
+/// Ends with 1 if rows are others than those of the trace. docs/introspect.md describes traces.
+#[derive(Args)]
+pub(crate) struct ReplayArguments {
+    /// The trace
+    pub(crate) trace: PathBuf,
+    /// The store's directory, or the address of a server
+    #[arg(long, value_name = "STORE")]
+    pub(crate) on: PathBuf,
+    /// Factor to the speed of the trace, or max for each statement as soon as the one before has ended
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    pub(crate) speed: Speed,
+    /// Run statements that write too, on a copy of the store beside it, which is removed afterwards
+    #[arg(long)]
+    pub(crate) writes: bool,
+    /// Write the times to this file as JSON, for knot bench compare
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Memory that the store may use, as 512MiB or 2GB [default: KNOTWORK_MEMORY_LIMIT, else half of what there is]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<String>,
+}
+
+/// Speed of a replay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Speed {
+    /// So many times that of the trace.
+    Times(f64),
+    /// As fast as it goes.
+    Max,
+}
+
+fn speed(text: &str) -> Result<Speed, String> {
+    let factor = text.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
+    match (text, factor) {
+        ("max", _) => Ok(Speed::Max),
+        (_, Some(factor)) => Ok(Speed::Times(factor)),
+        _ => Err(format!("expected a positive number or max, found {text}")),
+    }
 }
 
 /// `knot bench`.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
+use database::trace::Recording;
 use database::{Access, Config, Database, Error, ErrorCode, Interrupt, SlowLog};
 
 use crate::arguments::{self, Arguments, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{format, shell, signals, values};
 
+mod advise;
 pub(crate) mod backup;
 mod bench;
 mod check;
@@ -23,6 +25,7 @@ mod info;
 mod introspect;
 pub(crate) mod query;
 mod recover;
+mod replay;
 mod serve;
 mod source;
 
@@ -42,6 +45,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
         Some(Command::Source(command)) => source::run(&command),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Introspect(arguments)) => introspect::run(&arguments),
+        Some(Command::Advise(arguments)) => advise::run(&arguments),
+        Some(Command::Replay(arguments)) => replay::run(&arguments),
         Some(Command::Bench(command)) => bench::run(&command),
         Some(Command::Demo(arguments)) => demo::run(&arguments),
         None => {
@@ -135,6 +140,9 @@ fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Gra
         }
         None => {}
     }
+    if opening.record.is_some() && graph.database().is_none() {
+        eprintln!("warning: --record is for the process that has the store open, and that is {}", graph.place());
+    }
     if !opening.attach.is_empty() {
         source::attach(&graph.database_to("--attach")?, &opening.attach)?;
     }
@@ -153,6 +161,7 @@ fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> 
         timeout: opening.timeout,
         priority: opening.priority,
         slow_log: slow_log.map(Arc::new),
+        recording: opening.record.as_deref().map(Recording::open).transpose()?.map(Arc::new),
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     })

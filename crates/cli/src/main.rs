@@ -2,6 +2,7 @@
 //!
 //! Modules in reading order:
 //! - `arguments`: the command line.
+//! - `config_file`: settings of a command from a file.
 //! - `commands`: one file for each verb.
 //! - `shell`: the interactive shell.
 //! - `format`: rows as table, CSV, JSON or JSON lines.
@@ -15,6 +16,7 @@
 
 mod arguments;
 mod commands;
+mod config_file;
 mod failure;
 mod format;
 mod progress;

@@ -203,6 +203,11 @@ impl Registration {
         self.entry.lock().transaction.as_ref().is_some_and(|transaction| transaction.is_terminated)
     }
 
+    /// Its number among the sessions of the database.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(crate) fn client(&self) -> Client {
         self.entry.lock().client.clone()
     }

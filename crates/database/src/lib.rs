@@ -10,9 +10,14 @@
 //! - `attempts`: transactions that are tried again after a conflict.
 //! - [`line_log`]: a file of lines of JSON.
 //! - [`slow_log`]: statements that took long, in a file.
+//! - [`trace`]: statements with their parameters and times, in a file, to be run again.
 //! - [`settings`]: how a database is opened and how queries run.
 //! - [`database`]: a store that is open. `engine`: its files, or a graph on a ring of machines.
+//! - `compiling`: texts to statements.
 //! - [`session`]: statements and transactions of one user.
+//! - `stopping`: a clock that ends statements of another session.
+//! - `store_copy`: a copy of a store for a work that is to leave it as it is.
+//! - [`advice`]: indexes and sort keys by which statements would be faster. [`advising`]: statements that are run for that.
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
 //! - [`load`]: tables in memory into a store.
@@ -25,15 +30,19 @@
 //! - [`activity`]: the sessions that are open and what runs in them.
 //! - `shape`: the labels and types of a graph with their properties, from a sample.
 //! - `picture`: nodes and relationships that stand for labels and types.
+//! - `use_clause`: `USE` in front of a statement.
 //! - [`tools`]: procedures that tools made for Neo4j call, and those behind `SHOW DATABASES` and the like.
 //! - [`array_graph`]: algorithms on edges that come from elsewhere, without a store.
 
 pub mod activity;
 pub mod administration;
+pub mod advice;
+pub mod advising;
 pub mod array_graph;
 mod attach;
 mod attachments;
 mod attempts;
+mod compiling;
 mod copy;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
@@ -56,7 +65,11 @@ mod shape;
 pub mod slow_log;
 mod statements;
 pub mod statistics;
+mod stopping;
+mod store_copy;
 pub mod tools;
+pub mod trace;
+mod use_clause;
 
 pub use activity::Site;
 pub use administration::{Client, DATABASE_NAME};
@@ -80,7 +93,10 @@ pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};
 pub use slow_log::SlowLog;
+pub use stopping::StoppingClock;
 pub use storage::{Durability, StoreStats, TornLog};
+pub use store_copy::StoreCopy;
+pub use use_clause::{UsedDatabase, used_database};
 
 /// The parameters of a query, by name without `$`.
 pub type Parameters = model::Map<std::sync::Arc<str>, Value>;

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::phases::Phases;
 use crate::statements::without_literals_and_texts;
+pub(crate) use findings::picked_scans;
 use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
 pub(crate) use waterfall::waits_json;
 
@@ -43,6 +44,8 @@ pub struct PlanReport {
     pub lines: Vec<PlanLine>,
     /// The time of the statement in parts, after `PROFILE`.
     pub waterfall: Option<Waterfall>,
+    /// The index or sort key by which the statement would be faster, and its nanoseconds then, after `PROFILE`.
+    pub advice: Option<(String, f64)>,
     text: String,
     /// The report as JSON, where another process has made it, and there are no lines.
     told: Option<String>,
@@ -91,7 +94,13 @@ impl PlanReport {
         let scans = findings::picked_scans(plan, &ids);
         waterfall.finding = findings::finding(&Evidence { waterfall: &waterfall, lines: &lines, scans });
         let text = explain::text_with(plan, &heads, &cells) + &waterfall.text();
-        PlanReport { lines, waterfall: Some(waterfall), text, told: None }
+        PlanReport { lines, waterfall: Some(waterfall), text, ..PlanReport::default() }
+    }
+
+    /// Adds advice.
+    pub(crate) fn advise(&mut self, statement: String, after_ns: f64) {
+        self.text.push_str(&format!("advice: {statement} would make it about {:.3} ms\n", after_ns / 1e6));
+        self.advice = Some((statement, after_ns));
     }
 
     /// A plan as JSON, whose details have no literals, and no quoted names: columns are called by the text of their expressions.
@@ -124,7 +133,11 @@ impl PlanReport {
         match &self.waterfall {
             None => json!({ "plan": plan }).to_string(),
             Some(waterfall) => {
-                json!({ "plan": plan, "waterfall": waterfall.json(), "finding": waterfall.finding }).to_string()
+                let mut told = json!({ "plan": plan, "waterfall": waterfall.json(), "finding": waterfall.finding });
+                if let Some((statement, after_ns)) = &self.advice {
+                    told["advice"] = json!({ "statement": statement, "predictedNs": after_ns });
+                }
+                told.to_string()
             }
         }
     }

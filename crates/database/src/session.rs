@@ -6,21 +6,17 @@
 mod account;
 mod administration;
 mod edges;
+mod profiling;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cypher::catalog::CompileContext;
-use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{CopyPlan, PlanMode, Prefix, SourceStatement, Statement, explain};
+use cypher::plan::{PlanMode, Prefix};
 use exec::identity::{edges_of_parameters, located, rename_parameters};
 use exec::profile::Summary;
 use exec::{Environment, QueryMemory, RunSettings, Transactions};
-use model::limits::{
-    PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX, QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX,
-    SHORT_QUERY_BYTES,
-};
+use model::limits::{QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX, SHORT_QUERY_BYTES};
 use model::meter;
 use model::platform::Clock;
 use model::procedure::GraphAccess;
@@ -29,16 +25,18 @@ use model::{Column, Error, Interrupt, IsolationLevel, PropertyType, ReadView, Re
 
 use crate::Parameters;
 use crate::activity::{Registration, terminated};
-use crate::administration::{Administration, Client, Command};
+use crate::administration::{Client, Command};
 use crate::attempts::transact;
+use crate::compiling::{Facts, Text, compile};
 use crate::database::Database;
-use crate::outlook::{Action, Outlook};
+use crate::outlook::Outlook;
 use crate::phases::{Phase, Stopwatch};
-use crate::plan_cache::{Compiled, fingerprint};
+use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::Config;
+use crate::trace::{Recorder, TraceEvent, TraceKind};
 use account::{Account, CountedSink};
 
 /// A session: runs statements, one at a time.
@@ -104,30 +102,6 @@ impl ResultSink for QueryResult {
     fn rows(&mut self, batch: ResultBatch) -> Result<bool> {
         self.batches.push(batch);
         Ok(true)
-    }
-}
-
-/// The kind of statement that a string turned out to be.
-enum Text {
-    Query(Arc<Compiled>),
-    Copy(Arc<CopyPlan>),
-    Source(Arc<SourceStatement>),
-    Administration(Arc<Administration>),
-    Begin,
-    Commit,
-    Rollback,
-    Checkpoint,
-}
-
-impl Text {
-    fn outlook(&self) -> Outlook {
-        match self {
-            Text::Query(compiled) => compiled.outlook,
-            Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
-            Text::Administration(_) => Outlook::without_plan(Action::Administration),
-            Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Transaction),
-            Text::Checkpoint => Outlook::without_plan(Action::Checkpoint),
-        }
     }
 }
 
@@ -235,17 +209,26 @@ impl Session {
     /// `CONFLICT`, and it can be tried again; so too if it is serializable, writes, and what it has read was changed.
     /// It waits for a bulk load that is under way, and can be cancelled meanwhile.
     pub fn begin(&mut self) -> Result<()> {
-        let interrupt = self.interrupt_anew();
-        let _listening = interrupt.listen();
-        self.begin_listening()
+        self.recorded(TraceKind::Begin, Session::begin_listening)
     }
 
     /// Makes the transaction's writes durable and visible. It waits for a transaction that has the writers' turn, and can be
     /// cancelled meanwhile: then nothing of it is committed.
     pub fn commit(&mut self) -> Result<()> {
+        self.recorded(TraceKind::Commit, Session::commit_listening)
+    }
+
+    /// Begins or ends a transaction, which a trace is to show.
+    fn recorded(&mut self, kind: TraceKind, work: fn(&mut Session) -> Result<()>) -> Result<()> {
+        let (at_us, start_ns) = (self.database.clock().unix_us(), self.database.clock().now_ns());
         let interrupt = self.interrupt_anew();
         let _listening = interrupt.listen();
-        self.commit_listening()
+        let outcome = work(self);
+        if let Some(recording) = &self.database.config().recording {
+            let ns = self.database.clock().now_ns().saturating_sub(start_ns);
+            recording.write(&TraceEvent::of_transaction(kind, at_us, self.registration.number(), ns, &outcome));
+        }
+        outcome
     }
 
     /// The flag, lowered: the time limit of the statement before is none of what comes now.
@@ -284,6 +267,10 @@ impl Session {
 
     /// Undoes the transaction's writes.
     pub fn rollback(&mut self) -> Result<()> {
+        self.recorded(TraceKind::Rollback, Session::rollback_here)
+    }
+
+    fn rollback_here(&mut self) -> Result<()> {
         match self.transaction.take() {
             Some(_) => {
                 self.registration.finish();
@@ -336,9 +323,15 @@ impl Session {
         let clock = self.database.shared_clock();
         let start = clock.now_ns();
         let _timed = meter::timed_by(clock.clone());
-        let account = Account::open(clock.clone(), start);
+        let account = Account::open(clock.clone(), start, self.recorder());
         let outcome = self.run_on(&account, start, text, parameters, sink);
-        account.close(&self.database, text, &self.interrupt, outcome)
+        account.close(&self.database, (text, parameters), &self.interrupt, outcome)
+    }
+
+    /// The place in a trace of what begins now, if there is one.
+    fn recorder(&self) -> Option<Recorder> {
+        let recording = self.database.config().recording.clone()?;
+        Some(Recorder::new(recording, self.registration.number(), self.database.clock().unix_us()))
     }
 
     fn run_on(
@@ -393,21 +386,19 @@ impl Session {
         let attached = self.database.shared.attachments.now();
         let snapshot = if self.transaction.is_none() { Some(attached.store.read()?) } else { None };
         let registry = self.registry();
-        let compiled = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => {
-                let facts = Facts { is_exact: false, generation: self.generation };
-                compile(&self.database, &registry, text, transaction.view(), (facts, &self.interrupt), &account.watch)
-            }
-            (None, Some(snapshot)) => {
-                let facts = Facts { is_exact: true, generation: attached.generation };
-                compile(&self.database, &registry, text, &**snapshot, (facts, &self.interrupt), &account.watch)
-            }
+        let (view, is_exact, generation) = match (&self.transaction, &snapshot) {
+            (Some(transaction), _) => (transaction.view(), false, self.generation),
+            (None, Some(snapshot)) => (&**snapshot, true, attached.generation),
             (None, None) => return Err(error!(Internal, "a session without a view")),
         };
+        let facts = Facts { is_exact, generation, tables: registry.tables_fingerprint() };
+        let caches = (&self.database.shared.plans, &*self.database.shared.statements);
+        let compiled = compile(caches, &*registry, text, view, (facts, &self.interrupt), &account.watch);
         let compiled = compiled.map_err(Error::when_compiled)?;
         if let Text::Query(compiled) = &compiled {
             account.compiled(compiled);
         }
+        account.acts(&compiled);
         if !sink.admits(&compiled.outlook()) {
             return Ok(StatementSummary::default());
         }
@@ -419,7 +410,7 @@ impl Session {
                 self.interrupt.set_trial(None);
                 account.watch.during(Phase::Commit, || self.commit_listening()).map(|()| StatementSummary::default())
             }
-            Text::Rollback => self.rollback().map(|()| StatementSummary::default()),
+            Text::Rollback => self.rollback_here().map(|()| StatementSummary::default()),
             Text::Checkpoint if self.in_transaction() => {
                 Err(error!(TransactionState, "CHECKPOINT writes what is committed, and a transaction is open")
                     .with_remedy("commit or roll it back first"))
@@ -442,7 +433,7 @@ impl Session {
                 .interrupt
                 .check_unpaused()
                 .map(|()| sink.column_types(&compiled.plan.column_types))
-                .and_then(|()| self.run_query(account, &compiled, parameters, snapshot, sink))
+                .and_then(|()| self.run_query(account, (text, &compiled), parameters, snapshot, sink))
                 .map(|mut summary| {
                     summary.hints.clone_from(&compiled.hints);
                     summary
@@ -462,7 +453,7 @@ impl Session {
     fn run_query(
         &mut self,
         account: &Account,
-        compiled: &Compiled,
+        (text, compiled): (&str, &Compiled),
         parameters: &Parameters,
         snapshot: Option<Arc<dyn ReadView>>,
         sink: &mut dyn ResultSink,
@@ -498,8 +489,11 @@ impl Session {
         let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
         account.spilled(spilled_bytes);
         let summary = summary?;
-        let report =
+        let mut report =
             (compiled.prefix == Prefix::Profile).then(|| account.report(&compiled.plan, &summary, has_sources));
+        if let Some(report) = report.as_mut().filter(|_| !has_sources) {
+            self.advise_on(report, text, compiled)?;
+        }
         let counters = summary.counters;
         Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report) })
     }
@@ -517,76 +511,6 @@ fn give(names: &[Arc<str>], batches: Vec<ResultBatch>, sink: &mut dyn ResultSink
         }
     }
     Ok(())
-}
-
-/// Facts that a plan may rest on besides the schema of a view.
-#[derive(Clone, Copy)]
-struct Facts {
-    /// Its counts are those of the one moment that the plan is for. Otherwise a transaction goes on, and may be serializable:
-    /// what it rests on it must read.
-    is_exact: bool,
-    /// The state of what is attached: other sources may have other names by the same numbers.
-    generation: u64,
-}
-
-/// The plan of a text on that view, from the cache or made now.
-fn compile(
-    database: &Database,
-    registry: &Registry,
-    text: &str,
-    view: &dyn ReadView,
-    (facts, interrupt): (Facts, &Interrupt),
-    watch: &Stopwatch,
-) -> Result<Text> {
-    let (schema, statistics) = (view.schema(), view.estimates());
-    let basis = fingerprint(schema, statistics)
-        .wrapping_add(u64::from(!facts.is_exact) + 2 * facts.generation)
-        .wrapping_add(registry.tables_fingerprint());
-    if let Some(compiled) = database.shared.plans.get(text, basis) {
-        watch.found_plan();
-        return Ok(Text::Query(compiled));
-    }
-    let capabilities = view.capabilities();
-    let context = CompileContext { catalog: registry, schema, statistics, capabilities, interrupt };
-    let cypher::Compiled { statement, hints, parameters, times, .. } = plan_for_facts(text, &context, facts)?;
-    watch.compiled(times);
-    let (prefix, plan) = match statement {
-        Statement::Copy(copy) => return Ok(Text::Copy(copy)),
-        Statement::Source(statement) => return Ok(Text::Source(statement)),
-        Statement::Administration(command) => return Ok(Text::Administration(command)),
-        Statement::Begin => return Ok(Text::Begin),
-        Statement::Commit => return Ok(Text::Commit),
-        Statement::Rollback => return Ok(Text::Rollback),
-        Statement::Checkpoint => return Ok(Text::Checkpoint),
-        Statement::Query(prefix, plan) => (prefix, plan),
-    };
-    let prepared = watch.during(Phase::Prepare, || exec::prepare(&plan))?;
-    let outlook = Outlook::of_plan(prefix, &plan);
-    let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
-    let (entry, shape) = (database.shared.statements.entry(text), explain::shape(&plan));
-    let compiled = Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel, entry, shape };
-    let compiled = Arc::new(compiled);
-    if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
-        database.shared.plans.put(text, basis, compiled.clone());
-    }
-    Ok(Text::Query(compiled))
-}
-
-/// A statement planned under the facts of a view.
-///
-/// A plan that only reads may rest on which labels all nodes carry, since the fingerprint covers that; a plan that
-/// writes may end it on its way.
-fn plan_for_facts(text: &str, context: &CompileContext<'_>, facts: Facts) -> Result<cypher::Compiled> {
-    let default = OptimizerConfig::default();
-    let eager = OptimizerConfig { covering_labels: facts.is_exact && context.capabilities.dense_node_ids, ..default };
-    let compiled = cypher::compile_with(text, context, &eager)?;
-    match &compiled.statement {
-        Statement::Query(_, plan) if plan.mode != PlanMode::Read && compiled.bound_to_snapshot => {
-            let again = cypher::compile_with(text, context, &default)?;
-            Ok(cypher::Compiled { times: again.times.and(compiled.times), ..again })
-        }
-        _ => Ok(compiled),
-    }
 }
 
 /// Name, in messages, of the holder of a statement's rows until it is committed.

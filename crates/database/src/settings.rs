@@ -7,6 +7,7 @@ use model::{IsolationLevel, Priority};
 use storage::Durability;
 
 use crate::slow_log::SlowLog;
+use crate::trace::Recording;
 
 /// Access for which a database is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Config {
     pub threads: usize,
     /// The log of slow statements.
     pub slow_log: Option<Arc<SlowLog>>,
+    /// The trace to which statements are written.
+    pub recording: Option<Arc<Recording>>,
 }
 
 impl Default for Config {
@@ -62,6 +65,7 @@ impl Default for Config {
             priority: Priority::Normal,
             threads,
             slow_log: None,
+            recording: None,
         }
     }
 }

@@ -18,6 +18,7 @@
 //! - `stopping`: every operator, function and procedure stopped at every look at the interrupt.
 //! - `statements`: statements that store much or commit often, on disks that fail, in little memory, and stopped.
 //! - `introspection`: where the time of statements goes, and their statistics.
+//! - `advice`: indexes and sort keys that statements would use. `trace`: statements that are recorded.
 //! - `depth`: values, texts and plans that are nested deeply.
 //! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `algorithm_writes`: algorithms that write, and fail on the way.
@@ -29,6 +30,8 @@
 
 #[path = "it/acid.rs"]
 mod acid;
+#[path = "it/advice.rs"]
+mod advice;
 #[path = "it/aggregation.rs"]
 mod aggregation;
 #[path = "it/algorithm_writes.rs"]
@@ -107,5 +110,7 @@ mod streaming;
 mod tables;
 #[path = "it/tools.rs"]
 mod tools;
+#[path = "it/trace.rs"]
+mod trace;
 #[path = "it/transactions.rs"]
 mod transactions;

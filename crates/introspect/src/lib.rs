@@ -11,6 +11,7 @@
 //! - [`cost_model`]: predictions of each layer from the one below, and fitted costs.
 //! - [`findings`]: rules that say in sentences what the figures show.
 //! - [`report`]: all of it as text, as JSON and as a page of HTML.
+//! - [`replay`]: traces run again.
 //! - [`compare`]: two measurements, and what of their difference is more than noise.
 
 pub mod compare;
@@ -22,6 +23,7 @@ pub mod measure;
 pub mod operations;
 mod os;
 mod random;
+pub mod replay;
 pub mod report;
 pub mod subject;
 

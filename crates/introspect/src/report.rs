@@ -18,6 +18,7 @@ use crate::operations::Operation;
 
 pub use html::to_html;
 pub use json::{SCHEMA, to_json};
+pub(crate) use json::{machine, rounded};
 pub use stored::{Limits, Stored, StoredJudgement, StoredPrediction, StoredRun, tell_apart};
 pub(crate) use text::table;
 pub use text::to_text;

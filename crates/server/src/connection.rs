@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bolt::message::{Scope, is_urgent};
+use bolt::message::{Scope, is_commit, is_urgent};
 use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, answer, own};
 use database::{Client, DATABASE_NAME, Database, Session};
@@ -297,7 +297,7 @@ impl Connection {
 
     fn take_messages(&mut self) {
         let is_talking = self.is_agreed || self.is_http;
-        while is_talking && !self.is_over && !self.link.is_last && !self.link.wire.is_gone() {
+        while is_talking && !self.is_over && !self.link.is_last && (!self.link.wire.is_gone() || self.has_commit()) {
             // One request after the other: the rows that are wanted come first, unless the client wants them no more.
             self.link.pump();
             let may_go_on = self.link.answering.is_none() || self.link.wire.is_interrupted();
@@ -308,6 +308,11 @@ impl Connection {
                 self.link.flush();
             }
         }
+    }
+
+    /// True if all of an open transaction has run, and the request to commit it comes next.
+    fn has_commit(&self) -> bool {
+        !self.is_http && self.transaction.is_some() && self.link.wire.next_is(is_commit)
     }
 
     /// Takes the next message. False if there is none.

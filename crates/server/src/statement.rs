@@ -10,7 +10,7 @@ mod sink;
 use bolt::message::{Map, Scope};
 use bolt::{Failure, Request, answer};
 use database::tools::SYSTEM_NAME;
-use database::{Error, ErrorCode, Parameters, Session, Value};
+use database::{Error, ErrorCode, Parameters, Session, Value, used_database};
 use model::Consumer;
 use model::memory::Reservation;
 
@@ -111,13 +111,14 @@ pub(crate) fn commit(connection: &mut Connection) {
 }
 
 /// Commits the transaction of a connection, and gives the bookmark of that moment. The transaction is over, whatever comes of it.
+/// A request to commit that has arrived whole is carried out, also if its client has left since.
 pub(crate) fn close(connection: &mut Connection) -> Result<String, Failure> {
     let wire = connection.link.wire.clone();
     let now = connection.link.server.now_ns();
     connection.transaction = None;
     let Some(session) = &mut connection.session else { return Ok(connection.link.bookmark()) };
-    let committed = wire.while_running(now, || {
-        if wire.is_interrupted() {
+    let committed = wire.while_committing(now, || {
+        if wire.is_cut() || wire.is_reset() {
             return Err(Error::new(ErrorCode::Cancelled, "the transaction was cancelled"));
         }
         session.commit()
@@ -132,6 +133,10 @@ pub(crate) fn close(connection: &mut Connection) -> Result<String, Failure> {
 /// `RUN`.
 pub(crate) fn run(connection: &mut Connection, request: Request) {
     let Request::Run(text, parameters, scope) = request else { return };
+    let (text, scope) = match in_used_database(connection, text, scope) {
+        Ok(chosen) => chosen,
+        Err(failure) => return connection.fail(failure),
+    };
     // In a transaction the scope is that of its beginning; our own client says the limit of each statement.
     let asked = connection.link.own.map(|_| Scope { timeout_ms: scope.timeout_ms, ..Scope::default() });
     let scope = connection.transaction.as_ref().map_or(scope, |transaction| transaction.scope.clone());
@@ -175,6 +180,20 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         Ok(summary) => sink.finish(&summary, &text),
         Err(failure) => fail_run(connection, failure),
     }
+}
+
+/// A statement without `USE`, and the scope of the database that it names. A transaction stays in its own.
+fn in_used_database(connection: &Connection, text: String, scope: Scope) -> Result<(String, Scope), Failure> {
+    let Some(used) = used_database(&text) else { return Ok((text, scope)) };
+    let present = &connection.link.database;
+    if connection.transaction.is_some() && !present.eq_ignore_ascii_case(&used.name) {
+        let error = Error::new(
+            ErrorCode::TransactionState,
+            format!("USE {}: the transaction that is open is one of the database {present}", used.name),
+        );
+        return Err(failure::of_error(&error.with_remedy("end it first"), &text));
+    }
+    Ok((used.statement, Scope { database: Some(used.name), ..scope }))
 }
 
 /// The parameters of a statement, and the account of their memory, which they have as long as it runs.

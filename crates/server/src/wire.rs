@@ -53,6 +53,8 @@ pub(crate) struct Wire {
     resets: AtomicU64,
     /// True while a statement runs.
     is_running: AtomicBool,
+    /// True while a transaction is committed, which only the server itself stops.
+    is_committing: AtomicBool,
 }
 
 /// Form of the bytes of a connection.
@@ -86,6 +88,7 @@ impl Wire {
             is_cut: AtomicBool::new(false),
             resets: AtomicU64::new(0),
             is_running: AtomicBool::new(false),
+            is_committing: AtomicBool::new(false),
         })
     }
 
@@ -146,7 +149,7 @@ impl Wire {
     /// Stops what runs, and lets nothing more run; answers are sent.
     pub(crate) fn cut(&self) {
         self.is_cut.store(true, Ordering::Release);
-        self.raise();
+        self.cancel();
     }
 
     /// `RESET`s that have arrived since this was last asked.
@@ -160,7 +163,14 @@ impl Wire {
         self.raise();
     }
 
+    /// Stops what runs for its client, unless it is a commit: a client that leaves then has asked for nothing else.
     fn raise(&self) {
+        if !self.is_committing.load(Ordering::Acquire) {
+            self.cancel();
+        }
+    }
+
+    fn cancel(&self) {
         if let Some(interrupt) = &*self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) {
             interrupt.cancel();
         }
@@ -172,6 +182,14 @@ impl Wire {
         self.is_running.store(true, Ordering::Release);
         let done = work();
         self.is_running.store(false, Ordering::Release);
+        done
+    }
+
+    /// Commits, beginning now: neither `RESET` nor the end of the connection stops it.
+    pub(crate) fn while_committing<T>(&self, now_ns: u64, work: impl FnOnce() -> T) -> T {
+        self.is_committing.store(true, Ordering::Release);
+        let done = self.while_running(now_ns, work);
+        self.is_committing.store(false, Ordering::Release);
         done
     }
 

@@ -34,6 +34,58 @@ fn a_store_is_measured_in_layers() {
     assert!(message.code == Some(1) && message.stdout.is_empty(), "{message:?}");
 }
 
+#[test]
+fn statements_are_recorded_run_again_and_advised_on() {
+    let folder = Folder::new();
+    let fails = |arguments: &[&str], expected: &str| {
+        let found = folder.run(arguments);
+        assert!(found.code != Some(0) && found.stderr.contains(expected), "{expected} in {found:?}");
+    };
+    let names = "UNWIND range(1, 30000) AS i CREATE (:Person {name: 'p' + i, age: i % 90})";
+    fails(&["query", "s.knot", names], "s.knot");
+    folder.run(&["s.knot", "-c", names]).ok();
+    let reads = "MATCH (p:Person) WHERE p.name = 'p7' RETURN p; MATCH (p:Person {name: 'p9'}) RETURN p.age";
+    for _ in 0..2 {
+        folder.run(&["query", "s.knot", reads, "--record", "t.jsonl"]).ok();
+    }
+    let again = folder.run(&["replay", "t.jsonl", "--on", "s.knot", "--speed", "max", "--json", "one.json"]).ok();
+    assert!(
+        again.contains("4 statements of 2 sessions on 1 threads") && again.contains("; 0 differ, 0 events"),
+        "{again}"
+    );
+    folder.run(&["replay", "t.jsonl", "--on", "s.knot", "--speed", "max", "--json", "two.json"]).ok();
+    let compared = folder.run(&["bench", "compare", "one.json", "two.json"]);
+    assert!(compared.stdout.contains("2 operations:"), "{compared:?}");
+    let json = std::fs::read_to_string(folder.join("one.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!((&json["runs"][0]["layer"], &json["runs"][0]["calls"]), (&"statement".into(), &2.into()));
+    let advice = folder.run(&["advise", "s.knot", "--trace", "t.jsonl", "--verify"]).ok();
+    for expected in ["1. CREATE INDEX FOR (n:Person) ON (n.name);", "2 times", "30,000 nodes", "; measured: from "] {
+        assert!(advice.contains(expected), "{expected} in {advice}");
+    }
+    // Other data, other rows.
+    let change = "MATCH (p:Person {name: 'p9'}) SET p.age = 1000";
+    folder.run(&["query", "s.knot", change, "--record", "w.jsonl"]).ok();
+    let other = folder.run(&["replay", "t.jsonl", "--on", "s.knot", "--speed", "max"]);
+    assert!(other.code == Some(1) && other.stdout.contains("; 2 differ,"), "{other:?}");
+    // Writes run on a copy.
+    folder.run(&["replay", "w.jsonl", "--on", "s.knot", "--writes"]).ok();
+    let json = folder.run(&["advise", "s.knot", reads, "--json"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(json["recommendations"][0]["statement"], "CREATE INDEX FOR (n:Person) ON (n.name)");
+    let mut names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").flatten().collect();
+    names.retain(|entry| entry.path().is_dir());
+    assert_eq!(names.len(), 1, "no copy is left: {names:?}");
+    fails(&["replay", "one.json", "--on", "s.knot"], "one.json, line 1: no JSON");
+    fails(&["replay", "none.jsonl", "--on", "s.knot"], "none.jsonl");
+    fails(&["replay", "t.jsonl", "--on", "none.knot"], "none.knot");
+    fails(&["replay", "t.jsonl", "--on", "s.knot", "--speed", "fast"], "max");
+    fails(&["replay", "t.jsonl", "--on", "bolt://127.0.0.1:1", "--writes"], "--writes");
+    fails(&["advise", "none.knot", "RETURN 1"], "none.knot");
+    let passed_over = folder.run(&["advise", "s.knot", "RETRUN 1; RETURN 2"]).ok();
+    assert!(passed_over.contains("SYNTAX") && passed_over.contains("no index and no sort key"), "{passed_over}");
+}
+
 /// A program of lines in a file, as the argument of the command.
 fn program(folder: &Folder, lines: &str) -> String {
     std::fs::write(folder.join("subject.sh"), lines).expect("the folder can be written");

@@ -8,6 +8,8 @@ mod details;
 pub(crate) mod expression;
 mod search;
 
+pub use expression::quoted;
+
 /// One operator as EXPLAIN shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanRow {

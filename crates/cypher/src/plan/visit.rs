@@ -305,6 +305,13 @@ impl Operator {
         list
     }
 
+    /// Shows it, all operators below it and those of subqueries in expressions.
+    pub fn each<'o>(&'o self, look: &mut dyn FnMut(&'o Operator)) {
+        look(self);
+        self.inputs().into_iter().for_each(|input| input.each(look));
+        self.expressions().into_iter().for_each(|expression| expression.each_operator(look));
+    }
+
     /// The slots that it uses besides those in its expressions.
     pub fn plain_uses(&self) -> Vec<SlotId> {
         use OperatorKind as Kind;
@@ -494,6 +501,14 @@ impl Expression {
             }
             _ => self.operands().into_iter().for_each(|operand| operand.used_slots(slots)),
         }
+    }
+
+    /// Shows the operators of its subqueries.
+    fn each_operator<'o>(&'o self, look: &mut dyn FnMut(&'o Operator)) {
+        if let ExpressionKind::Subquery { plan, .. } = &self.kind {
+            plan.each(look);
+        }
+        self.operands().into_iter().for_each(|operand| operand.each_operator(look));
     }
 
     /// Adds every slot whose value it needs from the row that it is computed for.

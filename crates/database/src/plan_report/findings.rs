@@ -30,6 +30,8 @@ pub(crate) struct PickedScan {
     pub(crate) variable: Arc<str>,
     pub(crate) label: Arc<str>,
     pub(crate) key: Arc<str>,
+    /// True if the filter has no other condition.
+    pub(crate) is_only_condition: bool,
 }
 
 /// A rule: its finding is told if what it measures is at least `least`.
@@ -251,7 +253,8 @@ pub(crate) fn picked_scans(plan: &Plan, ids: &[OperatorId]) -> Vec<PickedScan> {
             && let (Some(scan), Some(filter)) = (place(input), place(operator))
         {
             let (variable, label) = (info.name.clone(), label.clone());
-            found.push(PickedScan { scan, filter, variable, label, key });
+            let is_only_condition = labels.len() <= 1 && !matches!(predicate.kind, ExpressionKind::And(_));
+            found.push(PickedScan { scan, filter, variable, label, key, is_only_condition });
         }
     }
     found

@@ -10,6 +10,8 @@ use model::meter::{self, Meter};
 use model::platform::Clock;
 use model::{Interrupt, PropertyType, Result};
 
+use crate::Parameters;
+use crate::compiling::Text;
 use crate::database::Database;
 use crate::outlook::Outlook;
 use crate::phases::Stopwatch;
@@ -19,6 +21,7 @@ use crate::result::{ResultBatch, StatementSummary};
 use crate::session::ResultSink;
 use crate::slow_log::Ended;
 use crate::statements::Call;
+use crate::trace::Recorder;
 
 /// The account of one statement, from its text on.
 pub(super) struct Account {
@@ -31,10 +34,12 @@ pub(super) struct Account {
     is_refused: Cell<bool>,
     /// Its compiled form, once there is one.
     compiled: OnceCell<Arc<Compiled>>,
+    /// Its place in a trace, if there is one.
+    recorder: Option<Recorder>,
 }
 
 impl Account {
-    pub(super) fn open(clock: Arc<dyn Clock>, now_ns: u64) -> Account {
+    pub(super) fn open(clock: Arc<dyn Clock>, now_ns: u64, recorder: Option<Recorder>) -> Account {
         Account {
             watch: Stopwatch::start(clock, now_ns),
             before: meter::read(),
@@ -42,6 +47,7 @@ impl Account {
             spilled_bytes: Cell::new(0),
             is_refused: Cell::new(false),
             compiled: OnceCell::new(),
+            recorder,
         }
     }
 
@@ -49,6 +55,13 @@ impl Account {
     pub(super) fn compiled(&self, compiled: &Arc<Compiled>) {
         // A statement is compiled once.
         let _ = self.compiled.set(compiled.clone());
+    }
+
+    /// Notes the kind of the statement for the trace.
+    pub(super) fn acts(&self, text: &Text) {
+        if let Some(recorder) = &self.recorder {
+            recorder.is_a(text.trace_kind());
+        }
     }
 
     /// Notes what was written to temporary files.
@@ -66,7 +79,7 @@ impl Account {
     pub(super) fn close(
         self,
         database: &Database,
-        text: &str,
+        (text, parameters): (&str, &Parameters),
         interrupt: &Interrupt,
         outcome: Result<StatementSummary>,
     ) -> Result<StatementSummary> {
@@ -75,6 +88,10 @@ impl Account {
         counts.add(&interrupt.take_helped());
         let phases = self.watch.into_phases(now_ns);
         if !self.is_refused.get() && !interrupt.is_trial_over() {
+            if let Some(recorder) = &self.recorder {
+                let error = outcome.as_ref().err();
+                recorder.write(text, parameters, (phases.whole_ns(), self.rows.get()), error);
+            }
             let compiled = self.compiled.get();
             let call = Call {
                 phases: &phases,
@@ -132,6 +149,9 @@ impl ResultSink for CountedSink<'_> {
     fn rows(&mut self, batch: ResultBatch) -> Result<bool> {
         let rows = &self.account.rows;
         rows.set(rows.get() + batch.rows as u64);
+        if let Some(recorder) = &self.account.recorder {
+            recorder.sees(&batch);
+        }
         self.sink.rows(batch)
     }
 }

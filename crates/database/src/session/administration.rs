@@ -2,10 +2,11 @@
 
 use model::{Result, error};
 
+use super::Session;
 use super::account::Account;
-use super::{Session, Text};
 use crate::Parameters;
 use crate::administration::{Administration, Command, prepare};
+use crate::compiling::Text;
 use crate::phases::Phase;
 use crate::result::StatementSummary;
 

@@ -69,11 +69,11 @@ fn summary(held: &Comparison) -> String {
     });
     if let Some(change) = lowest {
         out += &format!(
-            "begin with the lowest layer that is slower: {}, {} ({} ns to {} ns)\n",
+            "begin with the lowest layer that is slower: {}, {} ({} to {})\n",
             change.layer,
             change.name.join(", "),
-            change.base_ns,
-            change.new_ns
+            duration_text(change.base_ns),
+            duration_text(change.new_ns)
         );
     }
     out

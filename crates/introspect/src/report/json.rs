@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Report;
 use crate::cost_model::{FEATURES, Judgement};
+use crate::machine::MachineLimits;
 use crate::measure::{Run, Times};
 
 /// Name of the form.
@@ -20,7 +21,7 @@ pub fn to_json(report: &Report) -> Value {
         of.settings.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({
         "schema": SCHEMA,
-        "machine": machine(report),
+        "machine": machine(&report.machine),
         "subject": {
             "system": of.system, "version": of.version, "place": of.place, "settings": settings,
             "coldMethod": of.cold_method, "timerNs": rounded(found.timer_ns),
@@ -56,12 +57,11 @@ pub fn to_json(report: &Report) -> Value {
 }
 
 /// A figure with four decimals: no more are measured.
-fn rounded(figure: f64) -> f64 {
+pub(crate) fn rounded(figure: f64) -> f64 {
     (figure * 1e4).round() / 1e4
 }
 
-fn machine(report: &Report) -> Value {
-    let machine = &report.machine;
+pub(crate) fn machine(machine: &MachineLimits) -> Value {
     let disk = match &machine.disk {
         Ok(disk) => json!({
             "sequentialBytesPerSecond": rounded(disk.sequential_bytes_per_second),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Access, Config, Database, Parameters, Session};
+use database::{Access, Config, Database, Parameters, Session, StoppingClock};
 use model::meter::{self, Meter};
 use model::mix::mix64;
 use model::platform::Clock;
@@ -49,23 +49,6 @@ struct Open {
     view: Arc<dyn ReadView>,
     session: Session,
     database: Database,
-}
-
-/// A clock that stands far ahead once a measurement is cancelled, so that the statement that runs is over its time.
-#[derive(Debug)]
-struct StoppingClock {
-    clock: Arc<dyn Clock>,
-    interrupt: Interrupt,
-}
-
-impl Clock for StoppingClock {
-    fn now_ns(&self) -> u64 {
-        if self.interrupt.check_unpaused().is_err() { u64::MAX / 2 } else { self.clock.now_ns() }
-    }
-
-    fn unix_us(&self) -> i64 {
-        self.clock.unix_us()
-    }
 }
 
 /// Names that operations use, as far as the store has such.
@@ -115,7 +98,7 @@ impl KnotworkStore {
         let database = Database::open_until(&self.path, self.config.clone(), &self.interrupt)?;
         let mut session = database.session();
         session.set_timeout(Some(self.statement_limit));
-        session.time_by(Arc::new(StoppingClock { clock: self.clock.clone(), interrupt: self.interrupt.clone() }));
+        session.time_by(StoppingClock::new(self.clock.clone(), &self.interrupt));
         let view = database.store().read()?;
         self.open = Some(Open { view, session, database });
         Ok(())

@@ -8,6 +8,7 @@ use bolt::packstream::{self, encode};
 use bolt::{Encoder, Limits, Value, Version, chunks};
 
 pub(crate) const HELLO: u8 = 0x01;
+pub(crate) const GOODBYE: u8 = 0x02;
 pub(crate) const LOGON: u8 = 0x6A;
 pub(crate) const RESET: u8 = 0x0F;
 pub(crate) const RUN: u8 = 0x10;

@@ -59,6 +59,34 @@ fn the_path_names_the_database() {
 }
 
 #[test]
+fn use_in_front_of_a_statement_names_the_database_too() {
+    let running = start(false);
+    let mut web = Web::connect(running.address);
+    run(&mut web, "neo4j", "CREATE DATABASE sales");
+    run(&mut web, "neo4j", "USE sales CREATE (:A)");
+    for (text, count) in [
+        ("MATCH (a:A) RETURN count(a)", 0),
+        ("USE sales MATCH (a:A) RETURN count(a)", 1),
+        ("use `Sales`\nMATCH (a:A) RETURN count(a)", 1),
+        ("USE neo4j MATCH (a:A) RETURN count(a)", 0),
+        ("MATCH (a:A) RETURN count(a)", 0),
+    ] {
+        assert_eq!(run(&mut web, "neo4j", text), json!([[count]]), "{text}");
+    }
+    assert_eq!(code(&mut web, "neo4j", "USE nowhere RETURN 1").1, "Neo.ClientError.Database.DatabaseNotFound");
+    assert_eq!(code(&mut web, "neo4j", "USE sales RETRUN 1").1, "Neo.ClientError.Statement.SyntaxError");
+    let mut bolt = Client::connect(running.address);
+    assert_eq!(bolt.rows("USE sales MATCH (a:A) RETURN a"), 1);
+    assert_eq!(bolt.rows("MATCH (a:A) RETURN a"), 0);
+    bolt.send(&message(super::client::BEGIN, vec![map(&[("db", text("sales"))])]));
+    bolt.expect(SUCCESS);
+    assert_eq!(bolt.rows("USE sales MATCH (a:A) RETURN a"), 1);
+    bolt.send(&message(super::client::RUN, vec![text("USE neo4j RETURN 1"), map(&[]), map(&[])]));
+    let (_, told) = bolt.failure();
+    assert!(told.contains("sales"), "{told}");
+}
+
+#[test]
 fn a_drop_undoes_transactions_that_are_open() {
     let running = start(false);
     let mut web = Web::connect(running.address);

@@ -7,7 +7,7 @@ use bolt::Value;
 use server::Settings;
 
 use super::client::{
-    BEGIN, COMMIT, Client, ENDLESS, HELLO, IGNORED, RESET, SUCCESS, get, map, message, pull, run, socket, text,
+    BEGIN, COMMIT, Client, ENDLESS, GOODBYE, HELLO, IGNORED, RESET, SUCCESS, get, map, message, pull, run, socket, text,
 };
 use super::running::Running;
 
@@ -58,6 +58,27 @@ fn a_client_that_leaves_frees_its_statement() {
         let mut other = Client::connect(running.address);
         assert_eq!(other.rows("RETURN 1 AS x"), 1, "{has_queue}");
     }
+}
+
+#[test]
+fn a_commit_that_has_arrived_is_carried_out_though_its_client_has_left() {
+    let mut running = Running::start(Settings::default());
+    let rounds = 60;
+    for round in 0..rounds {
+        let mut client = Client::connect(running.address);
+        let create = run("UNWIND range(1, 50) AS i CREATE (:Kept {i: i})", map(&[]));
+        client.send(&[message(BEGIN, vec![map(&[])]), create, pull()].concat());
+        (0..3).for_each(|_| drop(client.expect(SUCCESS)));
+        let commit = message(COMMIT, vec![]);
+        // It says goodbye, or not, or leaves within a further message.
+        let behind = [message(GOODBYE, vec![]), vec![], vec![0, 9, 0xB0]];
+        client.send(&[commit, behind[round % behind.len()].clone()].concat());
+    }
+    running.tell_to_end();
+    running.wait();
+    let mut session = running.database.session();
+    let count = session.query("MATCH (n:Kept) RETURN count(*)", &Default::default()).unwrap().single();
+    assert_eq!(count, Some(database::Value::Int(50 * rounds as i64)));
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) fn fingerprint(expression: &Expression) -> String {
 }
 
 /// A name of the query, in backticks where it needs them.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
     if !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
         name.to_string()

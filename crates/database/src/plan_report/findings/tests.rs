@@ -147,7 +147,7 @@ fn an_index_is_proposed_where_few_of_many_are_picked() {
         ];
         let waterfall = waterfall(PartKind::Operator(1), 700);
         let (variable, label, key) = (Arc::from("p"), Arc::from("P"), Arc::from("u"));
-        let scans = vec![PickedScan { scan: 1, filter: 0, variable, label, key }];
+        let scans = vec![PickedScan { scan: 1, filter: 0, variable, label, key, is_only_condition: true }];
         assert_eq!(finding(&Evidence { waterfall: &waterfall, lines: &lines, scans }), expected);
     };
     check(

@@ -1,0 +1,279 @@
+//! Prediction: the time of a plan, from what the operators of another plan of the same statement took.
+//!
+//! An operator that both plans have takes what it took, less if fewer rows come to it. One that only the new plan has takes a unit cost for
+//! each row, times the factor by which the present plan was off by the same units on this machine. The rest of the time (compiling, giving
+//! rows) stays.
+//!
+//! The unit costs are those of a store in memory on a processor of 2023; the factor brings others near. `knot advise --verify` says how near.
+
+use std::sync::Arc;
+
+use cypher::plan::{OperatorId, OperatorKind, Plan, explain};
+use model::{Map, ReadView, Schema, Statistics, Subject};
+
+use super::candidate::Candidate;
+use super::{PredictedTime, Recommendation};
+use crate::plan_report::{PlanReport, picked_scans};
+
+/// Nanoseconds of an operator: to begin, for each row that comes in, and for each that goes out.
+struct Unit {
+    start: f64,
+    row_in: f64,
+    row_out: f64,
+}
+
+/// Nanoseconds to add an entry to an index when it is made, for each property; and when it is written later.
+const BUILD_ENTRY_NS: f64 = 350.0;
+const WRITE_ENTRY_NS: f64 = 1_500.0;
+/// Nanoseconds to sort an edge by a new sort key, and by which writing it takes longer.
+const SORT_EDGE_NS: f64 = 250.0;
+const WRITE_SORTED_NS: f64 = 150.0;
+/// Bytes of an entry besides its keys; of a number; of a text of unknown length.
+const ENTRY_BYTES: u64 = 5;
+const NUMBER_BYTES: u64 = 9;
+const TEXT_BYTES: u64 = 16;
+/// Limits of the factor between unit costs and this machine.
+const FACTOR: std::ops::RangeInclusive<f64> = 0.2..=5.0;
+
+/// An operator of the present plan.
+#[derive(Clone, Debug)]
+struct Line {
+    name: &'static str,
+    details: String,
+    rows_in: f64,
+    rows: f64,
+    ns: f64,
+}
+
+/// The present plan of a statement, and what it takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Basis {
+    plan: Arc<Plan>,
+    lines: Vec<Line>,
+    /// Nodes that conditions on one property were seen to leave, by label and property.
+    picked: Map<(Arc<str>, Arc<str>), f64>,
+    /// Nanoseconds in all.
+    pub(crate) total_ns: f64,
+    /// Nanoseconds of an operator on this machine for one of its unit cost.
+    factor: f64,
+}
+
+impl Basis {
+    /// A plan that was run: its profile, and the time it took without one.
+    pub(crate) fn measured(plan: Arc<Plan>, report: &PlanReport, total_ns: f64, view: &dyn ReadView) -> Basis {
+        let rows: Vec<f64> =
+            report.lines.iter().map(|line| line.actual.map_or(0.0, |actual| actual.rows as f64)).collect();
+        let mut lines = lines(&plan, &rows, view);
+        let modelled: f64 = lines.iter().map(|line| line.ns).sum();
+        let profiled: f64 =
+            report.lines.iter().filter_map(|line| line.actual).map(|actual| actual.wall_ns as f64).sum();
+        // The clock of a profile takes time of its own, most of it where there are many small batches.
+        let shrink = if profiled > total_ns { total_ns / profiled } else { 1.0 };
+        for (line, told) in lines.iter_mut().zip(&report.lines) {
+            line.ns = told.actual.map_or(0.0, |actual| actual.wall_ns as f64) * shrink;
+        }
+        let factor = (profiled * shrink / modelled.max(1.0)).clamp(*FACTOR.start(), *FACTOR.end());
+        let ids: Vec<_> = explain::rows(&plan).iter().map(|row| row.id).collect();
+        let mut picked = Map::default();
+        for scan in picked_scans(&plan, &ids).into_iter().filter(|scan| scan.is_only_condition) {
+            picked.insert((scan.label, scan.key), rows.get(scan.filter).copied().unwrap_or_default());
+        }
+        Basis { plan, lines, picked, total_ns, factor }
+    }
+
+    /// A plan that was not run: what it takes by unit costs.
+    pub(crate) fn estimated(plan: Arc<Plan>, view: &dyn ReadView) -> Basis {
+        let rows: Vec<f64> = explain::rows(&plan).iter().map(|row| row.estimated_rows).collect();
+        let lines = lines(&plan, &rows, view);
+        let total_ns = lines.iter().map(|line| line.ns).sum();
+        Basis { plan, lines, picked: Map::default(), total_ns, factor: 1.0 }
+    }
+
+    /// Nodes or relationships that the statement writes and that an index or sort key holds, about.
+    pub(super) fn rows_written(&self, candidate: &Candidate) -> f64 {
+        let mut written = 0.0;
+        self.plan.root.each(&mut |operator| {
+            if writes(&operator.kind, candidate) {
+                written += operator.estimated_rows.max(1.0);
+            }
+        });
+        written
+    }
+}
+
+/// True if an operator writes what an index or sort key holds.
+fn writes(kind: &OperatorKind, candidate: &Candidate) -> bool {
+    match kind {
+        OperatorKind::Create { edges, .. } | OperatorKind::Merge { edges, .. } if candidate.is_on_edges() => {
+            edges.iter().any(|edge| edge.edge_type == *candidate.subject())
+        }
+        OperatorKind::Create { nodes, .. } | OperatorKind::Merge { nodes, .. } => {
+            nodes.iter().any(|node| node.labels.contains(candidate.subject()))
+        }
+        OperatorKind::Set { .. } | OperatorKind::Delete { .. } => true,
+        _ => false,
+    }
+}
+
+/// The operators of a plan that gives these rows, each with its unit costs.
+fn lines(plan: &Plan, rows: &[f64], view: &dyn ReadView) -> Vec<Line> {
+    let told = explain::rows(plan);
+    let scanned = scanned(plan, view);
+    let rows_of = |at: usize| rows.get(at).copied().unwrap_or_default();
+    let line = |(at, row): (usize, &explain::PlanRow)| {
+        let rows_in = inputs(&told, at).map(rows_of).sum::<f64>();
+        let unit = unit(row.operator);
+        // A scan reads all nodes of its label, however many a condition within it leaves.
+        let read = scanned.get(&row.id).copied().unwrap_or(0.0) * rows_in.max(1.0);
+        let out = rows_of(at).max(read);
+        let ns = unit.start + rows_in * unit.row_in + out * unit.row_out;
+        Line { name: row.operator, details: row.details.clone(), rows_in, rows: rows_of(at), ns }
+    };
+    told.iter().enumerate().map(line).collect()
+}
+
+/// The nodes that each scan reads.
+fn scanned(plan: &Plan, view: &dyn ReadView) -> Map<OperatorId, f64> {
+    let mut found = Map::default();
+    plan.root.each(&mut |operator| {
+        if let OperatorKind::NodeScan { labels, .. } = &operator.kind {
+            let count = |label: &Arc<str>| view.schema().label(label).map_or(0, |id| view.estimates().label(id));
+            let nodes = labels.iter().map(count).min().unwrap_or_else(|| view.estimates().nodes);
+            found.insert(operator.id, nodes as f64);
+        }
+    });
+    found
+}
+
+fn unit(operator: &str) -> Unit {
+    let (start, row_in, row_out) = match operator {
+        "NodeScan" | "AllNodesScan" => (2_000.0, 0.0, 6.0),
+        "NodeIndexSeek" | "NodeIndexRange" | "EdgeIndexSeek" | "EdgeIndexRange" => (3_000.0, 1_500.0, 80.0),
+        "NodeLookup" => (1_000.0, 800.0, 50.0),
+        "Expand" | "ExpandInto" => (1_000.0, 120.0, 25.0),
+        "Filter" => (500.0, 15.0, 0.0),
+        "Sort" | "Top" | "Aggregate" | "Distinct" => (500.0, 40.0, 10.0),
+        _ => (300.0, 20.0, 20.0),
+    };
+    Unit { start, row_in, row_out }
+}
+
+/// Nanoseconds that a statement takes by another plan.
+pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: &Candidate, view: &dyn ReadView) -> f64 {
+    let told = explain::rows(plan);
+    let mut left: Vec<Option<&Line>> = basis.lines.iter().map(Some).collect();
+    let same: Vec<Option<&Line>> = told
+        .iter()
+        .map(|row| {
+            let fits = |line: &Option<&Line>| {
+                line.is_some_and(|line| line.name == row.operator && line.details == row.details)
+            };
+            left.iter().position(fits).and_then(|at| left[at].take())
+        })
+        .collect();
+    let rows = rows_of(&told, &same, picked(basis, candidate));
+    let new = lines(plan, &rows, view);
+    let operators: f64 = new
+        .iter()
+        .zip(&same)
+        .map(|(line, same)| match same {
+            Some(before) if before.rows_in > 0.0 => before.ns * (line.rows_in / before.rows_in).min(1.0),
+            Some(before) => before.ns,
+            None => line.ns * basis.factor,
+        })
+        .sum();
+    let of_operators: f64 = basis.lines.iter().map(|line| line.ns).sum();
+    (basis.total_ns - of_operators).max(0.0) + operators
+}
+
+/// The rows that the operators of a plan give. One that was there gives what it gave; of a seek it may be known what it gives; of the rest
+/// the estimate is taken, in proportion to what comes in.
+fn rows_of(told: &[explain::PlanRow], same: &[Option<&Line>], known: Option<f64>) -> Vec<f64> {
+    let mut rows = vec![0.0; told.len()];
+    for at in (0..told.len()).rev() {
+        let row = &told[at];
+        rows[at] = match same[at] {
+            Some(line) => line.rows,
+            None => {
+                let inputs: Vec<usize> = inputs(told, at).collect();
+                let come: f64 = inputs.iter().map(|&input| rows[input]).sum();
+                let expected: f64 = inputs.iter().map(|&input| told[input].estimated_rows).sum();
+                let known = known.filter(|_| row.operator.starts_with("NodeIndex"));
+                known.unwrap_or(row.estimated_rows * if expected > 0.0 { come / expected } else { 1.0 })
+            }
+        };
+    }
+    rows
+}
+
+/// The places of the inputs of an operator.
+fn inputs(told: &[explain::PlanRow], at: usize) -> impl Iterator<Item = usize> {
+    let depth = told[at].depth;
+    let below = (at + 1..told.len()).take_while(move |&other| told[other].depth > depth);
+    below.filter(move |&other| told[other].depth == depth + 1)
+}
+
+/// Nodes that a seek by the candidate alone finds, where the present plan has shown it.
+fn picked(basis: &Basis, candidate: &Candidate) -> Option<f64> {
+    match candidate {
+        Candidate::Index { on_edges: false, subject, keys } if keys.len() == 1 => {
+            basis.picked.get(&(subject.clone(), keys[0].clone())).copied()
+        }
+        _ => None,
+    }
+}
+
+/// Nodes or relationships that an index or sort key would hold.
+fn entries(candidate: &Candidate, schema: &Schema, statistics: &Statistics) -> u64 {
+    match candidate.subject_in(schema) {
+        Some(Subject::EdgeType(edge_type)) => statistics.edge_type(edge_type),
+        Some(Subject::Label(label)) => {
+            let shares = candidate.keys().iter().map(|key| {
+                let place = schema.property_key(key).map(|key| (label, key));
+                let values = statistics.sketches.as_ref().zip(place).and_then(|(held, place)| held.values.get(&place));
+                values.map_or(1.0, |values| values.present_share())
+            });
+            (statistics.label(label) as f64 * shares.fold(1.0, f64::min)).round() as u64
+        }
+        None => 0,
+    }
+}
+
+/// Bytes of the keys of an entry.
+fn key_bytes(candidate: &Candidate, schema: &Schema, statistics: &Statistics) -> u64 {
+    let of_key = |key: &Arc<str>| {
+        let place = match candidate.subject_in(schema) {
+            Some(Subject::Label(label)) => schema.property_key(key).map(|key| (label, key)),
+            _ => None,
+        };
+        let values = statistics.sketches.as_ref().zip(place).and_then(|(held, place)| held.values.get(&place));
+        if values.is_some_and(|values| values.numbers.is_some()) { NUMBER_BYTES } else { TEXT_BYTES }
+    };
+    candidate.keys().iter().map(of_key).sum()
+}
+
+/// Nanoseconds by which each write of an entry takes longer.
+pub(super) fn write_ns(candidate: &Candidate) -> f64 {
+    match candidate {
+        Candidate::Index { keys, .. } => WRITE_ENTRY_NS * keys.len() as f64,
+        Candidate::SortKey { .. } => WRITE_SORTED_NS,
+    }
+}
+
+/// A candidate with what it costs.
+pub(super) fn costs(
+    candidate: Candidate,
+    times: Vec<PredictedTime>,
+    schema: &Schema,
+    statistics: &Statistics,
+) -> Recommendation {
+    let entries = entries(&candidate, schema, statistics);
+    let (bytes, build) = match &candidate {
+        Candidate::Index { keys, .. } => {
+            (entries * (ENTRY_BYTES + key_bytes(&candidate, schema, statistics)), BUILD_ENTRY_NS * keys.len() as f64)
+        }
+        Candidate::SortKey { .. } => (0, SORT_EDGE_NS),
+    };
+    let write_ns = write_ns(&candidate);
+    Recommendation { candidate, times, entries, bytes, build_ns: entries as f64 * build, write_ns }
+}

@@ -1,0 +1,208 @@
+//! Statements that are run for advice: to learn what they take, and on a copy of the store to learn what the advice brings.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cypher::plan::PlanMode;
+use model::{Interrupt, Result};
+
+use crate::advice::{ADVISED_MAX, Advice, Basis, Ground, PresentTime, WorkloadStatement, recommend};
+use crate::database::Database;
+use crate::plan_report::PlanReport;
+use crate::result::ResultBatch;
+use crate::session::ResultSink;
+use crate::settings::{Access, Config};
+use crate::stopping::StoppingClock;
+use crate::store_copy::StoreCopy;
+
+/// Longest time of a run.
+const RUN_LIMIT: Duration = Duration::from_secs(60);
+/// Longest time of making an index: without a limit the clock would not be looked at.
+const NO_LIMIT: Duration = Duration::from_secs(365 * 86_400);
+/// Runs of each statement, and the time after which there are no more.
+const RUNS_MAX: usize = 7;
+const RUNS_NS: u64 = 2_000_000_000;
+
+/// The time of a statement as measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VerifiedStatement {
+    /// Place of the statement in the workload.
+    pub statement: usize,
+    /// Nanoseconds without the index or sort key, beside those that were made before it.
+    pub before_ns: f64,
+    /// Nanoseconds with it.
+    pub after_ns: f64,
+}
+
+/// A recommendation as measured.
+#[derive(Clone, Debug, Default)]
+pub struct Verification {
+    /// Nanoseconds that it took to make.
+    pub build_ns: f64,
+    /// Bytes by which the files grew.
+    pub bytes: i64,
+    /// Statements for which it was recommended, of those that only read.
+    pub times: Vec<VerifiedStatement>,
+}
+
+impl Database {
+    /// Looks for indexes and sort keys by which statements would be faster. Statements that only read are run, at most for a minute each;
+    /// others are only planned. Nothing is changed.
+    ///
+    /// # Errors
+    /// `CANCELLED`, and those of reading the store. A statement with an error is passed over with a remark.
+    pub fn advise(&self, workload: &[WorkloadStatement], interrupt: &Interrupt) -> Result<Advice> {
+        let view = self.shared.attachments.now().store.read()?;
+        let registry = self.registry();
+        let ground = Ground { view: &*view, catalog: &*registry, interrupt };
+        let mut advice = Advice::default();
+        let mut bases = Vec::new();
+        for statement in workload {
+            interrupt.check()?;
+            let (basis, present) = self.present(statement, &ground)?;
+            bases.push(basis);
+            advice.present.push(present);
+        }
+        let statements: Vec<_> = workload.iter().zip(&bases).collect();
+        advice.recommendations = recommend(&statements, ADVISED_MAX, &ground)?;
+        Ok(advice)
+    }
+
+    /// The plan and the time of a statement today.
+    fn present(&self, statement: &WorkloadStatement, ground: &Ground<'_>) -> Result<(Option<Basis>, PresentTime)> {
+        let refused = |remark: String| PresentTime { ns: None, is_measured: false, remark: Some(remark) };
+        let plan = match ground.plan(&statement.text, ground.view.schema()) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => return Ok((None, refused("it has no plan that an index could change".to_owned()))),
+            Err(failure) => return Ok((None, refused(failure.to_string()))),
+        };
+        if plan.mode != PlanMode::Read {
+            let basis = Basis::estimated(plan, ground.view);
+            let remark = Some("it writes, so it was not run: its time is estimated".to_owned());
+            return Ok((Some(basis.clone()), PresentTime { ns: Some(basis.total_ns), is_measured: false, remark }));
+        }
+        match self.measure(statement, ground.interrupt) {
+            Ok((report, total_ns)) => {
+                let basis = Basis::measured(plan, &report, total_ns, ground.view);
+                Ok((Some(basis), PresentTime { ns: Some(total_ns), is_measured: true, remark: None }))
+            }
+            Err(failure) => {
+                ground.interrupt.check()?;
+                let basis = Basis::estimated(plan, ground.view);
+                let remark = Some(format!("it was not measured ({failure}): its time is estimated"));
+                Ok((Some(basis.clone()), PresentTime { ns: Some(basis.total_ns), is_measured: false, remark }))
+            }
+        }
+    }
+
+    /// Runs a statement: its profile, and the median of some runs without one.
+    fn measure(&self, statement: &WorkloadStatement, interrupt: &Interrupt) -> Result<(PlanReport, f64)> {
+        let mut session = self.session();
+        session.set_timeout(Some(RUN_LIMIT));
+        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        let profile = session.run(&format!("PROFILE {}", statement.text), &statement.parameters, &mut Nowhere)?;
+        Ok((profile.report.unwrap_or_default(), self.median_ns(statement, interrupt)?))
+    }
+}
+
+/// A sink that drops what it gets.
+struct Nowhere;
+
+impl ResultSink for Nowhere {
+    fn columns(&mut self, _: &[Arc<str>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: ResultBatch) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+impl Database {
+    /// Carries out the recommendations one after the other, and times their statements before and after each. Meant for a copy of the store:
+    /// the indexes stay. Statements that write are not run.
+    ///
+    /// # Errors
+    /// `CANCELLED`, and those of making indexes and of the statements.
+    pub fn verify_advice(
+        &self,
+        advice: &Advice,
+        workload: &[WorkloadStatement],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Verification>> {
+        let mut verified = Vec::new();
+        for recommendation in &advice.recommendations {
+            let read = |statement: usize| advice.present.get(statement).is_some_and(|present| present.is_measured);
+            let places: Vec<usize> =
+                recommendation.times.iter().map(|time| time.statement).filter(|&statement| read(statement)).collect();
+            let time = |place: usize| self.median_ns(&workload[place], interrupt);
+            let before: Vec<f64> = places.iter().map(|&place| time(place)).collect::<Result<_>>()?;
+            let bytes_before = file_bytes(self.path());
+            let build_ns = self.make(&recommendation.candidate.statement(), interrupt)?;
+            let bytes = file_bytes(self.path()) - bytes_before;
+            let mut times = Vec::new();
+            for (&statement, before_ns) in places.iter().zip(before) {
+                let after_ns = self.median_ns(&workload[statement], interrupt)?;
+                times.push(VerifiedStatement { statement, before_ns, after_ns });
+            }
+            verified.push(Verification { build_ns, bytes, times });
+        }
+        Ok(verified)
+    }
+
+    /// Makes an index or sort key, whose files are then written. Gives the nanoseconds of the statement.
+    fn make(&self, statement: &str, interrupt: &Interrupt) -> Result<f64> {
+        let mut session = self.session();
+        session.set_timeout(Some(NO_LIMIT));
+        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        let summary = session.run(statement, &Default::default(), &mut Nowhere);
+        interrupt.check()?;
+        let time_ns = summary?.time_ns as f64;
+        self.checkpoint()?;
+        Ok(time_ns)
+    }
+
+    /// Median nanoseconds of a statement.
+    fn median_ns(&self, statement: &WorkloadStatement, interrupt: &Interrupt) -> Result<f64> {
+        let mut session = self.session();
+        session.set_timeout(Some(RUN_LIMIT));
+        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        let (mut times, mut spent_ns) = (Vec::new(), 0);
+        while times.len() < RUNS_MAX && (spent_ns < RUNS_NS || times.is_empty()) {
+            let summary = session.run(&statement.text, &statement.parameters, &mut Nowhere);
+            interrupt.check()?;
+            let time_ns = summary?.time_ns;
+            times.push(time_ns);
+            spent_ns += time_ns;
+        }
+        times.sort_unstable();
+        Ok(times[times.len() / 2] as f64)
+    }
+}
+
+/// Carries out advice on a copy of a store, made beside it and removed afterwards, and gives what it brought. No process may write the
+/// store as the copy is made.
+///
+/// # Errors
+/// `BUSY` if another process writes the store; `CANCELLED`; those of the files and of the statements.
+pub fn verify_on_copy(
+    store: &Path,
+    config: Config,
+    advice: &Advice,
+    workload: &[WorkloadStatement],
+    interrupt: &Interrupt,
+) -> Result<Vec<Verification>> {
+    let copy = StoreCopy::beside(store, &config, interrupt)?;
+    let config = Config { access: Access::ReadWriteExisting, ..config };
+    let database = Database::open_until(copy.path(), config, interrupt)?;
+    let verified = database.verify_advice(advice, workload, interrupt);
+    drop(database);
+    verified
+}
+
+/// Bytes of the files of a store.
+fn file_bytes(folder: &Path) -> i64 {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).filter(|file| file.is_file()).map(|file| file.len() as i64).sum()
+}

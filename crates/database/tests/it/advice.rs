@@ -1,0 +1,167 @@
+//! Advice: which index or sort key is found for which statement, that nothing is changed by looking, and that it helps on a copy.
+
+use database::advice::WorkloadStatement;
+use database::advising::verify_on_copy;
+use database::{Config, Database, Durability, ErrorCode, Interrupt, Parameters};
+use testing::Folder;
+
+fn open(folder: &Folder) -> Database {
+    let config = Config { durability: Durability::Off, ..Config::default() };
+    Database::open(&folder.join("s.knot"), config).expect("the store of a test can be opened")
+}
+
+/// 20,000 persons of 50 cities, each of whom knows ten; and 200 shops.
+fn filled(folder: &Folder) -> Database {
+    let database = open(folder);
+    let mut session = database.session();
+    for statement in [
+        "UNWIND range(0, 19999) AS i CREATE (:Person {id: i, name: 'p' + i, age: i % 90, city: 'c' + (i % 50), email: 'e' + i})",
+        "UNWIND range(0, 199) AS i CREATE (:Shop {id: i, name: 's' + i})",
+        "CREATE CONSTRAINT FOR (s:Shop) REQUIRE s.id IS UNIQUE",
+        "CREATE INDEX persons FOR (p:Person) ON (p.id)",
+        "UNWIND range(0, 19999) AS i MATCH (a:Person {id: i}) UNWIND range(1, 10) AS k \
+         MATCH (b:Person {id: (i * 7 + k * k) % 20000}) CREATE (a)-[:KNOWS {since: (i + k) % 1000, weight: k}]->(b)",
+        "MATCH (a:Person {id: 0}), (b:Person) WHERE b.id < 15000 CREATE (a)-[:RATED {at: b.id, score: b.id % 5}]->(b)",
+        "CHECKPOINT",
+    ] {
+        session.query(statement, &Parameters::default()).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+    database
+}
+
+fn statement(text: &str) -> WorkloadStatement {
+    WorkloadStatement { text: text.to_owned(), parameters: Parameters::default(), calls: 1 }
+}
+
+/// The statements of all recommendations for a workload.
+fn advised(database: &Database, workload: &[WorkloadStatement]) -> Vec<String> {
+    let advice = database.advise(workload, &Interrupt::new()).expect("the store can be read");
+    advice.recommendations.iter().map(|held| held.candidate.statement()).collect()
+}
+
+const PERSONS_BY_NAME: &str = "CREATE INDEX FOR (n:Person) ON (n.name)";
+
+#[test]
+fn the_index_or_sort_key_that_a_statement_would_use_is_found() {
+    let folder = Folder::new();
+    let database = filled(&folder);
+    let cases = [
+        ("MATCH (p:Person) WHERE p.name = 'p77' RETURN p.age", PERSONS_BY_NAME),
+        ("MATCH (p:Person {name: 'p77'})-[:KNOWS]->(f) RETURN count(f)", PERSONS_BY_NAME),
+        ("MATCH (p:Person) WHERE p.name STARTS WITH 'p777' RETURN p.id", PERSONS_BY_NAME),
+        ("MATCH (p:Person) WHERE p.name IN ['p1', 'p2'] RETURN p.id", PERSONS_BY_NAME),
+        ("UNWIND ['p1', 'p2'] AS name MATCH (p:Person {name: name}) RETURN p.id", PERSONS_BY_NAME),
+        ("MATCH (s:Shop) WHERE EXISTS { MATCH (p:Person) WHERE p.name = s.name } RETURN s.id", PERSONS_BY_NAME),
+        (
+            "MATCH (a:Person {id: 0})-[r:RATED]->(b) WHERE r.at > 14990 RETURN b.id",
+            "CREATE SORT KEY FOR ()-[r:RATED]-() ON (r.at)",
+        ),
+        (
+            "MATCH (a:Person {id: 0})-[r:RATED]->(b) RETURN b.id ORDER BY r.at DESC LIMIT 3",
+            "CREATE SORT KEY FOR ()-[r:RATED]-() ON (r.at)",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(advised(&database, &[statement(text)]), [expected], "{text}");
+    }
+    // One that more than one statement uses comes once, and each statement finds its own.
+    let both = advised(
+        &database,
+        &[
+            statement("MATCH (p:Person) WHERE p.name = 'p1' RETURN p"),
+            statement("MATCH (p:Person) WHERE p.email = 'e1' RETURN p"),
+            statement("MATCH (p:Person) WHERE p.name = 'p2' RETURN p"),
+        ],
+    );
+    assert_eq!(both, [PERSONS_BY_NAME, "CREATE INDEX FOR (n:Person) ON (n.email)"]);
+}
+
+#[test]
+fn what_would_not_help_is_not_advised() {
+    let folder = Folder::new();
+    let database = filled(&folder);
+    for text in [
+        "MATCH (p:Person) WHERE p.id = 7 RETURN p.name",
+        "MATCH (s:Shop {id: 7}) RETURN s.name",
+        "MATCH (p:Person) WHERE p.age >= 0 RETURN count(p.name)",
+        "MATCH (p:Person) RETURN p.city, count(*)",
+        "MATCH (p:Person) WHERE p.name CONTAINS '77' RETURN p.id",
+        "RETURN 1",
+        "BEGIN",
+    ] {
+        assert_eq!(advised(&database, &[statement(text)]), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn looking_changes_nothing_and_writes_are_not_run() {
+    let folder = Folder::new();
+    let database = filled(&folder);
+    let workload = [
+        statement("MATCH (p:Person) WHERE p.name = 'p77' SET p.age = 1"),
+        statement("MERGE (p:Person {email: 'e19'}) ON CREATE SET p.age = 3"),
+        statement("MATCH (p:Person) WHERE p.nme = 1 / 0 RETURN q"),
+    ];
+    let before = database.info().unwrap();
+    let advice = database.advise(&workload, &Interrupt::new()).unwrap();
+    let after = database.info().unwrap();
+    assert_eq!((before.nodes, &before.indexes), (after.nodes, &after.indexes));
+    let found: Vec<String> = advice.recommendations.iter().map(|held| held.candidate.statement()).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.contains(&PERSONS_BY_NAME.to_owned()), "{found:?}");
+    assert!(advice.present[..2].iter().all(|present| present.ns.is_some() && !present.is_measured));
+    let remark = advice.present[2].remark.as_deref().unwrap_or_default();
+    assert!(advice.present[2].ns.is_none() && remark.contains('q'), "{remark}");
+    let interrupt = Interrupt::new();
+    interrupt.cancel();
+    let failure = database.advise(&workload, &interrupt).unwrap_err();
+    assert_eq!(failure.code(), ErrorCode::Cancelled);
+}
+
+#[test]
+fn advice_is_verified_on_a_copy_that_is_gone_afterwards() {
+    let folder = Folder::new();
+    let database = filled(&folder);
+    let workload = [statement("MATCH (p:Person) WHERE p.name = 'p77' RETURN p.age"), statement("RETURN 1")];
+    let interrupt = Interrupt::new();
+    let advice = database.advise(&workload, &interrupt).unwrap();
+    let path = folder.join("s.knot");
+    let verify = |interrupt: &Interrupt| verify_on_copy(&path, Config::default(), &advice, &workload, interrupt);
+    let busy = verify(&interrupt).unwrap_err();
+    assert_eq!(busy.code(), ErrorCode::Busy, "{busy}");
+    drop(database);
+    let verified = verify(&interrupt).unwrap();
+    assert_eq!(verified.len(), 1);
+    assert_eq!(verified[0].times.iter().map(|time| time.statement).collect::<Vec<_>>(), [0]);
+    assert!(verified[0].bytes > 100_000 && verified[0].build_ns > 0.0, "{verified:?}");
+    interrupt.cancel();
+    assert_eq!(verify(&interrupt).unwrap_err().code(), ErrorCode::Cancelled);
+    let left: Vec<_> =
+        std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["s.knot"]);
+    let database = open(&folder);
+    assert_eq!(database.info().unwrap().indexes.len(), 1);
+    assert!(database::check(&path, &Interrupt::new()).unwrap().is_empty());
+}
+
+#[test]
+fn a_profile_of_many_rows_has_advice() {
+    let folder = Folder::new();
+    let database = filled(&folder);
+    let mut session = database.session();
+    let profile = "PROFILE MATCH (p:Person) WHERE p.name = 'p77' RETURN p.age";
+    let report = session.query(profile, &Parameters::default()).unwrap().summary.report.unwrap();
+    let (told, after_ns) = report.advice.clone().unwrap();
+    assert!(told == PERSONS_BY_NAME && after_ns > 0.0, "{told}");
+    assert!(report.text().contains(&format!("advice: {PERSONS_BY_NAME} would make it about ")), "{}", report.text());
+    assert!(report.json().contains("\"advice\""), "{}", report.json());
+    // In a transaction too, whose writes count.
+    session.begin().unwrap();
+    session.query("CREATE (:Person {name: 'p77'})", &Parameters::default()).unwrap();
+    let report = session.query(profile, &Parameters::default()).unwrap().summary.report.unwrap();
+    assert_eq!(report.advice.unwrap().0, PERSONS_BY_NAME);
+    session.rollback().unwrap();
+    session.query(PERSONS_BY_NAME, &Parameters::default()).unwrap();
+    let report = session.query(profile, &Parameters::default()).unwrap().summary.report.unwrap();
+    assert_eq!(report.advice, None);
+}
