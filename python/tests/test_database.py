@@ -29,6 +29,21 @@ def test_a_store_lasts(path):
         db.execute("RETURN 1")
 
 
+def test_advice_names_an_index_and_what_it_saves(path):
+    with knotwork.connect(path) as db:
+        db.execute("UNWIND range(1, 30000) AS i CREATE (:Person {name: 'p' + i})")
+        query = "MATCH (p:Person) WHERE p.name = $name RETURN p; RETURN 1"
+        [found] = db.advise(query, name="p7")
+        assert found["statement"] == "CREATE INDEX FOR (n:Person) ON (n.name)" and found["entries"] == 30_000
+        [saved] = found["times"]
+        assert saved["statement"] == 0 and 0 < saved["after"] < saved["before"] < 60
+        assert found["bytes"] > 0 and found["build"] > 0 and found["write"] > 0
+        assert db.advise("MATCH (p:Person) RETURN count(*)") == []
+        assert db.info()["indexes"] == []
+        db.execute(found["statement"])
+        assert db.advise(query, {"name": "p7"}) == []
+
+
 def test_a_database_without_a_path_leaves_nothing():
     for make in (knotwork.connect, lambda: knotwork.Database(":memory:"), lambda: knotwork.Database("")):
         db = make()

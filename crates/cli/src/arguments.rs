@@ -597,7 +597,7 @@ pub(crate) enum GeneratedKind {
 /// to be measured in the place of a store.
 #[derive(Args)]
 pub(crate) struct IntrospectArguments {
-    /// The store's directory, or "subject: COMMAND" for a program that speaks JSON lines
+    /// The store's directory, the address of a server (bolt://…), or "subject: COMMAND" for a program that speaks JSON lines
     pub(crate) store: PathBuf,
     /// Take less than a minute, with fewer calls, where the store can be read in seconds
     #[arg(long)]

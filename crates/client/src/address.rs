@@ -13,6 +13,8 @@ const USER: &str = "neo4j";
 /// The variable of the environment with the password, if the address has none.
 pub const PASSWORD_VARIABLE: &str = "KNOT_PASSWORD";
 
+const REMEDY: &str = "write bolt://user:password@host:7687/database, and in a name or password %2F for /, %3F for ?, %23 for #, %40 for @";
+
 /// The address of a server, and the user who logs in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
@@ -59,7 +61,7 @@ impl Address {
     /// # Errors
     /// Fails if the text is no address of a server, or has settings behind a `?`.
     pub fn parse(text: &str, password: Option<String>) -> Result<Address> {
-        let bad = |what: &str| error!(Argument, "{what}").with_remedy("write bolt://user:password@host:7687/database");
+        let bad = |what: &str| error!(Argument, "{what}").with_remedy(REMEDY);
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(bad("expected an address that begins with bolt://"));
         };
@@ -76,7 +78,7 @@ impl Address {
         let rest = match rest.split_once(['?', '#']) {
             None => rest,
             Some((rest, "")) => rest,
-            Some(_) => return Err(bad("an address has no settings behind a ?")),
+            Some(_) => return Err(bad("an address has no settings behind a ?, and nothing behind a #")),
         };
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, place) = match authority.rsplit_once('@') {
@@ -164,10 +166,11 @@ mod tests {
         }
         for text in [
             "bolt://u:secret@", "bolt://u:secret@h:x", "bolt://u:sec%zzret@h", "bolt+x://u:secret@h",
-            "http://u:secret@h", "bolt://u:secret@h?timeout=3",
+            "http://u:secret@h", "bolt://u:secret@h?timeout=3", "bolt://u:sec?ret@h", "bolt://u:sec#ret@h",
+            "bolt://u:sec/ret@h",
         ] {
             let error = Address::parse(text, None).unwrap_err();
-            assert!(!format!("{error:?}").contains("sec") && !error.remedy().is_empty(), "{error:?}");
+            assert!(!format!("{error:?}").contains("sec") && error.remedy().contains("%3F"), "{error:?}");
         }
     }
 }

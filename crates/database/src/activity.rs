@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use model::platform::Clock;
 use model::temporal::{DateTime, Duration, Zone};
@@ -20,6 +20,23 @@ use crate::administration::{Administrator, Client, DATABASE_NAME};
 /// Bytes of a statement that are kept to be shown.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
+/// The databases of one server, whose transactions are shown and ended together.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbors(Arc<Mutex<Vec<Weak<Activity>>>>);
+
+impl Neighbors {
+    /// Adds a database, and leaves out those that are closed.
+    fn add(&self, activity: &Arc<Activity>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|held| held.upgrade().is_some_and(|held| !Arc::ptr_eq(&held, activity)));
+        all.push(Arc::downgrade(activity));
+    }
+
+    fn all(&self) -> Vec<Arc<Activity>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
 /// The place at which a database is reached.
 #[derive(Clone)]
 pub struct Site {
@@ -29,11 +46,14 @@ pub struct Site {
     pub address: String,
     /// Keeper of the databases, users and roles of the server.
     pub administrator: Option<Arc<dyn Administrator>>,
+    /// The databases of the server.
+    pub neighbors: Neighbors,
 }
 
 impl Default for Site {
     fn default() -> Site {
-        Site { name: Arc::from(DATABASE_NAME), address: String::new(), administrator: None }
+        let (name, address) = (Arc::from(DATABASE_NAME), String::new());
+        Site { name, address, administrator: None, neighbors: Neighbors::default() }
     }
 }
 
@@ -242,8 +262,15 @@ impl Activity {
         self.site.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_site(&self, site: Site) {
+    pub(crate) fn set_site(self: &Arc<Activity>, site: Site) {
+        site.neighbors.add(self);
         *self.site.write().unwrap_or_else(PoisonError::into_inner) = site;
+    }
+
+    /// This database and, behind it, the others of its server.
+    fn everywhere(self: &Arc<Activity>) -> Vec<Arc<Activity>> {
+        let others = self.site().neighbors.all().into_iter().filter(|other| !Arc::ptr_eq(other, self));
+        std::iter::once(self.clone()).chain(others).collect()
     }
 
     fn entries(&self) -> Vec<Arc<Entry>> {
@@ -256,18 +283,24 @@ impl Activity {
         entry.map(|entry| entry.lock().client.clone()).unwrap_or_default()
     }
 
-    /// Asks for the end of the transaction of that name, if `is_theirs` holds for its user.
-    pub(crate) fn terminate(&self, name: &str, is_theirs: impl Fn(&str) -> bool) -> Terminated {
+    /// Asks for the end of the transaction of that name, in any database of the server, if `is_theirs` holds for its user.
+    pub(crate) fn terminate(self: &Arc<Activity>, name: &str, is_theirs: impl Fn(&str) -> bool) -> Terminated {
+        let told = self.everywhere().iter().find_map(|activity| activity.terminate_here(name, &is_theirs));
+        told.map_or(Terminated::NotFound, Terminated::Told)
+    }
+
+    /// Asks for the end of a transaction of this database; gives its user.
+    fn terminate_here(&self, name: &str, is_theirs: &dyn Fn(&str) -> bool) -> Option<String> {
         let database = self.site().name;
         for entry in self.entries() {
             let mut held = entry.lock();
             let is_meant = |begun: &Begun| transaction_name(&database, begun.number) == name;
             if held.transaction.as_ref().is_some_and(is_meant) && is_theirs(&held.client.user) {
                 held.terminate(&entry.interrupt);
-                return Terminated::Told(held.client.user.clone());
+                return Some(held.client.user.clone());
             }
         }
-        Terminated::NotFound
+        None
     }
 
     /// Asks for the end of all transactions.
@@ -277,19 +310,23 @@ impl Activity {
         }
     }
 
-    /// The rows of `SHOW TRANSACTIONS`: of all transactions, or of those with these names, of the users that are wanted.
+    /// The rows of `SHOW TRANSACTIONS`: of all transactions of the server's databases, or of those with these names, of the users that are
+    /// wanted.
     pub(crate) fn transactions(
-        &self,
+        self: &Arc<Activity>,
         names: &[String],
         is_wanted: impl Fn(&str) -> bool,
         clock: &dyn Clock,
     ) -> Vec<Vec<Value>> {
-        let (entries, database) = (self.entries(), self.site().name);
-        let rows = entries.iter().filter_map(|entry| {
-            let held = entry.lock();
-            if is_wanted(&held.client.user) { row(&held, &database, names, clock) } else { None }
-        });
-        rows.collect()
+        let mut rows = Vec::new();
+        for activity in self.everywhere() {
+            let database = activity.site().name;
+            rows.extend(activity.entries().iter().filter_map(|entry| {
+                let held = entry.lock();
+                if is_wanted(&held.client.user) { row(&held, &database, names, clock) } else { None }
+            }));
+        }
+        rows
     }
 }
 

@@ -31,8 +31,20 @@ use prediction::predict;
 const SAVED_SHARE_MIN: f64 = 0.3;
 /// Time of a statement that must be saved at least: less is lost in noise.
 const SAVED_NS_MIN: f64 = 20_000.0;
-/// Candidates that are advised at most.
-pub(crate) const ADVISED_MAX: usize = 8;
+/// Limits of a search for advice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SearchLimits {
+    /// Candidates that are advised.
+    advised: usize,
+    /// Candidates that are tried, those of one property first.
+    tried: usize,
+}
+
+/// Limits of a workload, and of a single statement that was profiled, whose user waits for its report.
+pub(crate) const OF_WORKLOAD: SearchLimits = SearchLimits { advised: 8, tried: 4_000 };
+const OF_PROFILE: SearchLimits = SearchLimits { advised: 1, tried: 60 };
+/// Bytes of a text from which on planning it many times takes long.
+const PROFILE_TEXT_MAX: usize = 2_000;
 /// Rows of an operator from which on `PROFILE` looks for advice.
 const PROFILE_ROWS_MIN: u64 = 10_000;
 
@@ -128,7 +140,7 @@ impl Ground<'_> {
 /// Chooses candidates one after the other, each beside those before it.
 pub(crate) fn recommend(
     statements: &[(&WorkloadStatement, &Option<Basis>)],
-    most: usize,
+    limits: SearchLimits,
     ground: &Ground<'_>,
 ) -> Result<Vec<Recommendation>> {
     let (held, statistics) = (ground.view.schema(), ground.statistics());
@@ -147,8 +159,10 @@ pub(crate) fn recommend(
             }
         }
     }
+    left.sort_by_key(|(candidate, _)| candidate.keys().len());
+    left.truncate(limits.tried);
     let mut chosen: Vec<Recommendation> = Vec::new();
-    while chosen.len() < most {
+    while chosen.len() < limits.advised {
         let mut best: Option<(f64, usize, Vec<PredictedTime>)> = None;
         for (place, (candidate, places)) in left.iter().enumerate() {
             ground.interrupt.check()?;
@@ -217,12 +231,13 @@ pub(crate) fn of_profile(
     ground: &Ground<'_>,
 ) -> Result<Option<(String, f64)>> {
     let rows = |line: &crate::PlanLine| line.actual.map_or(0, |actual| actual.rows);
-    if report.lines.iter().map(rows).max().is_none_or(|most| most < PROFILE_ROWS_MIN) {
+    let is_large = report.lines.iter().map(rows).max().is_some_and(|most| most >= PROFILE_ROWS_MIN);
+    if !is_large || text.len() > PROFILE_TEXT_MAX {
         return Ok(None);
     }
     let total_ns = report.waterfall.as_ref().map_or(0, |waterfall| waterfall.whole_ns) as f64;
     let basis = Basis::measured(plan.clone(), report, total_ns, ground.view);
     let statement = WorkloadStatement { text: text.to_owned(), parameters: Parameters::default(), calls: 1 };
-    let chosen = recommend(&[(&statement, &Some(basis))], 1, ground)?;
+    let chosen = recommend(&[(&statement, &Some(basis))], OF_PROFILE, ground)?;
     Ok(chosen.first().and_then(|found| Some((found.candidate.statement(), found.times.first()?.after_ns))))
 }

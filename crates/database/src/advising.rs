@@ -7,7 +7,7 @@ use std::time::Duration;
 use cypher::plan::PlanMode;
 use model::{Interrupt, Result};
 
-use crate::advice::{ADVISED_MAX, Advice, Basis, Ground, PresentTime, WorkloadStatement, recommend};
+use crate::advice::{Advice, Basis, Ground, OF_WORKLOAD, PresentTime, WorkloadStatement, recommend};
 use crate::database::Database;
 use crate::plan_report::PlanReport;
 use crate::result::ResultBatch;
@@ -65,12 +65,13 @@ impl Database {
             advice.present.push(present);
         }
         let statements: Vec<_> = workload.iter().zip(&bases).collect();
-        advice.recommendations = recommend(&statements, ADVISED_MAX, &ground)?;
+        advice.recommendations = recommend(&statements, OF_WORKLOAD, &ground)?;
         Ok(advice)
     }
 
     /// The plan and the time of a statement today.
-    fn present(&self, statement: &WorkloadStatement, ground: &Ground<'_>) -> Result<(Option<Basis>, PresentTime)> {
+    fn present(&self, given: &WorkloadStatement, ground: &Ground<'_>) -> Result<(Option<Basis>, PresentTime)> {
+        let statement = &WorkloadStatement { text: without_prefix(&given.text).to_owned(), ..given.clone() };
         let refused = |remark: String| PresentTime { ns: None, is_measured: false, remark: Some(remark) };
         let plan = match ground.plan(&statement.text, ground.view.schema()) {
             Ok(Some(plan)) => plan,
@@ -104,6 +105,14 @@ impl Database {
         let profile = session.run(&format!("PROFILE {}", statement.text), &statement.parameters, &mut Nowhere)?;
         Ok((profile.report.unwrap_or_default(), self.median_ns(statement, interrupt)?))
     }
+}
+
+/// A statement without `EXPLAIN` or `PROFILE`.
+fn without_prefix(text: &str) -> &str {
+    let bare = text.trim_start();
+    let word = bare.split(char::is_whitespace).next().unwrap_or_default();
+    let is_prefix = ["EXPLAIN", "PROFILE"].iter().any(|prefix| word.eq_ignore_ascii_case(prefix));
+    if is_prefix { &bare[word.len()..] } else { text }
 }
 
 /// A sink that drops what it gets.

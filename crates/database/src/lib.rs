@@ -71,7 +71,7 @@ pub mod tools;
 pub mod trace;
 mod use_clause;
 
-pub use activity::Site;
+pub use activity::{Neighbors, Site};
 pub use administration::{Client, DATABASE_NAME};
 pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;

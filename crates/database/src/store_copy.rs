@@ -6,6 +6,7 @@ use model::{Error, Interrupt, Result};
 use storage::format::LOCK_NAME;
 
 use crate::database::Database;
+use crate::engine::need_files;
 use crate::settings::{Access, Config};
 
 /// A copy of a store, removed when it is dropped.
@@ -21,6 +22,8 @@ impl StoreCopy {
     /// # Errors
     /// `BUSY` if another process has the store open to write; `CANCELLED`; those of the files.
     pub fn beside(store: &Path, config: &Config, interrupt: &Interrupt) -> Result<StoreCopy> {
+        need_files(store, "a copy")?;
+        let store = &std::fs::canonicalize(store).map_err(|cause| Error::of_file(store, &cause))?;
         // A process that can open it to write is the only one, and leaves logs that are whole.
         let config = Config { access: Access::ReadWriteExisting, ..config.clone() };
         drop(Database::open_until(store, config, interrupt)?);

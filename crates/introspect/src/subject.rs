@@ -2,9 +2,11 @@
 //!
 //! - [`knotwork`]: a store of Knotwork.
 //! - [`program`]: a program that speaks JSON lines.
+//! - [`server`]: a server that speaks Cypher.
 
 pub mod knotwork;
 pub mod program;
+pub mod server;
 #[cfg(test)]
 pub(crate) mod synthetic;
 

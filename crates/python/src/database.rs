@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
+use database::advice::{PredictedTime, Recommendation, WorkloadStatement};
 use database::{Access, Config, Durability, Interrupt, Parameters};
 use model::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::connection::{Connection, isolation_of, request, seconds};
+use crate::convert::from_python;
 use crate::error::raised;
 use crate::load;
 use crate::result::QueryResult;
@@ -189,6 +191,26 @@ impl Database {
         Ok(dict)
     }
 
+    /// Indexes and sort keys by which statements, with `;` between them, would be faster: dictionaries, those that save most first.
+    /// Statements that only read are run. Nothing is changed.
+    #[pyo3(signature = (query, parameters=None, **named))]
+    fn advise<'py>(
+        &self,
+        py: Python<'py>,
+        query: &str,
+        parameters: Option<&Bound<'_, PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let parameters = from_python::parameters(parameters, named)?;
+        let statement =
+            |text: &str| WorkloadStatement { text: text.to_owned(), parameters: parameters.clone(), calls: 1 };
+        let workload: Vec<WorkloadStatement> = database::split_statements(query).into_iter().map(statement).collect();
+        let (interrupt, shared) = (Interrupt::new(), self.shared.clone());
+        let flag = interrupt.clone();
+        let advice = while_it_runs(py, &flag, move || shared.database_to("advise()")?.advise(&workload, &interrupt))?;
+        advice.recommendations.iter().map(|held| recommendation(py, held)).collect()
+    }
+
     #[pyo3(signature = (table, labels, key, names, on_duplicate, progress))]
     #[allow(clippy::too_many_arguments, reason = "the method of Python names them")]
     fn _load_nodes<'py>(
@@ -225,6 +247,25 @@ impl Database {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.shared.close()).map_err(raised)
     }
+}
+
+/// A recommendation as a dictionary, its times in seconds.
+fn recommendation<'py>(py: Python<'py>, held: &Recommendation) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("statement", held.candidate.statement())?;
+    let time = |time: &PredictedTime| -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("statement", time.statement)?;
+        dict.set_item("before", time.before_ns / 1e9)?;
+        dict.set_item("after", time.after_ns / 1e9)?;
+        Ok(dict)
+    };
+    dict.set_item("times", held.times.iter().map(time).collect::<PyResult<Vec<_>>>()?)?;
+    dict.set_item("entries", held.entries)?;
+    dict.set_item("bytes", held.bytes)?;
+    dict.set_item("build", held.build_ns / 1e9)?;
+    dict.set_item("write", held.write_ns / 1e9)?;
+    Ok(dict)
 }
 
 fn counts<'py>(py: Python<'py>, counts: &[(Arc<str>, u64)]) -> PyResult<Bound<'py, PyDict>> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use database::administration::{Administrator, Command, DatabaseRow, Existing, UserRow, UserState};
-use database::{Action, Client, Interrupt, Outlook, Site};
+use database::{Action, Client, Interrupt, Neighbors, Outlook, Site};
 use model::error::ErrorDetail;
 use model::{Result, error};
 
@@ -22,6 +22,8 @@ pub(crate) struct Keeper {
     pub(crate) audit: Audit,
     /// The address at which the databases are reached.
     pub(crate) address: Arc<str>,
+    /// All databases.
+    pub(crate) neighbors: Neighbors,
 }
 
 impl Keeper {
@@ -29,7 +31,8 @@ impl Keeper {
     pub(crate) fn tell(&self, place: &Place) {
         let administrator: Arc<dyn Administrator> = Arc::new(self.clone());
         let (name, address) = (place.name.clone(), self.address.to_string());
-        place.database.set_site(Site { name, address, administrator: Some(administrator) });
+        let neighbors = self.neighbors.clone();
+        place.database.set_site(Site { name, address, administrator: Some(administrator), neighbors });
     }
 
     fn record(&self, command: &Command, client: &Client, error: Option<&model::Error>) {

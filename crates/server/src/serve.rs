@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use database::{Database, Interrupt};
+use database::{Database, Interrupt, Neighbors};
 use model::{Consumer, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -80,6 +80,7 @@ impl Server {
             credentials: self.credentials.clone(),
             audit: self.audit.clone(),
             address: self.settings.advertised.clone().or(own).unwrap_or_default().into(),
+            neighbors: Neighbors::default(),
         };
         self.databases.all().iter().for_each(|place| keeper.tell(place));
     }

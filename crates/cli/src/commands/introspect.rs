@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Config, Error, ErrorCode, Interrupt};
+use client::address::PASSWORD_VARIABLE;
+use client::{Address, Graph, Session};
+use database::{Config, Error, ErrorCode, Interrupt, Parameters, QueryResult};
 use introspect::SystemClock;
 use introspect::machine::{self, Effort};
 use introspect::measure::{MeasureOptions, Measurements, measure};
@@ -13,6 +15,7 @@ use introspect::report::{Report, Stored, to_json, to_text};
 use introspect::subject::Subject;
 use introspect::subject::knotwork::KnotworkStore;
 use introspect::subject::program::Program;
+use introspect::subject::server::{CypherServer, Statements};
 
 use super::{bench, import};
 use crate::arguments::IntrospectArguments;
@@ -42,7 +45,7 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     })?;
     let json = to_json(&report);
     if let Some(file) = &arguments.json {
-        std::fs::write(file, format!("{json:#}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+        std::fs::write(file, format!("{json}\n")).map_err(|cause| Error::of_file(file, &cause))?;
     }
     if let Some(file) = &arguments.html {
         bench::write_html(file, &[Stored::read(&json)?])?;
@@ -54,6 +57,20 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
 /// The command of a program that is the subject.
 fn program_of(subject: &Path) -> Option<&str> {
     subject.to_str()?.strip_prefix(PROGRAM).map(str::trim).filter(|command| !command.is_empty())
+}
+
+/// The address of a server that is the subject.
+fn address_of(subject: &Path) -> Option<&str> {
+    subject.to_str().filter(|text| Address::is_one(text))
+}
+
+/// A session of a server that is measured. It hears Ctrl-C between statements, and within them by their time limit.
+struct Asked(Session);
+
+impl Statements for Asked {
+    fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
+        self.0.query(text, parameters)
+    }
 }
 
 /// The folder that a file or a store lies in.
@@ -89,7 +106,8 @@ impl Measuring<'_> {
         // Errors of opening come before anything takes time.
         let subject = self.open(store)?;
         let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
-        let folder = if program_of(store).is_some() { Path::new(".") } else { folder_of(store) };
+        let is_elsewhere = program_of(store).is_some() || address_of(store).is_some();
+        let folder = if is_elsewhere { Path::new(".") } else { folder_of(store) };
         let machine = machine::measure(folder, self.effort(), &*self.clock, self.interrupt)?;
         let mut options = MeasureOptions { seed: self.arguments.seed, ..MeasureOptions::new(self.effort()) };
         if beside.is_some() {
@@ -106,6 +124,13 @@ impl Measuring<'_> {
             return Ok(Box::new(Program::start(command, ANSWER, self.interrupt)?));
         }
         let config = Config { memory_bytes_max: self.memory_bytes_max, ..Config::default() };
+        if let Some(text) = address_of(subject) {
+            let address = Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?;
+            let place = address.to_string();
+            let mut session = Graph::connect(address, config, self.interrupt)?.session();
+            session.set_timeout(Some(if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT }));
+            return Ok(Box::new(CypherServer::open(Asked(session), place, self.clock.clone(), self.interrupt)?));
+        }
         let limit = if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT };
         Ok(Box::new(KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?))
     }

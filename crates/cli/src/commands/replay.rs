@@ -11,6 +11,7 @@ use client::{Address, Graph, Session};
 use database::trace::{Trace, TraceEvent};
 use database::{Access, Config, Error, Interrupt, Parameters, ResultSink, StoreCopy};
 use introspect::SystemClock;
+use introspect::findings::duration_text;
 use introspect::machine::{self, Effort};
 use introspect::replay::{ReplayOptions, ReplaySession, ReplaySubject, replay, to_json, to_text};
 use introspect::subject::Description;
@@ -19,6 +20,8 @@ use crate::arguments::{ReplayArguments, Speed};
 use crate::failure::{Failure, Outcome};
 use crate::{progress, signals};
 
+/// Time of a replay that is told beforehand.
+const LONG_NS: f64 = 60e9;
 /// Time between two looks at Ctrl-C.
 const NAP: Duration = Duration::from_millis(10);
 
@@ -50,6 +53,9 @@ pub(super) fn run(arguments: &ReplayArguments) -> Outcome<()> {
         Speed::Max => None,
     };
     let options = ReplayOptions { speed, writes: arguments.writes };
+    if let Some(lasting) = speed.and_then(|speed| lasting(&events, speed)) {
+        eprintln!("hint: at this speed the trace lasts {}; --speed max does not wait", duration_text(lasting));
+    }
     let clock = SystemClock::default();
     let subject = On { graph: &graph, running: Mutex::default() };
     let replayed = progress::watch_query(&interrupt, || {
@@ -58,12 +64,19 @@ pub(super) fn run(arguments: &ReplayArguments) -> Outcome<()> {
     if let Some(file) = &arguments.json {
         let limits = machine::measure(Path::new("."), Effort::Quick, &clock, &interrupt)?;
         let json = to_json(&replayed, &describe(&graph, &arguments.on)?, &limits);
-        std::fs::write(file, format!("{json:#}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+        std::fs::write(file, format!("{json}\n")).map_err(|cause| Error::of_file(file, &cause))?;
     }
     std::io::stdout().lock().write_all(to_text(&replayed).as_bytes())?;
     drop(graph);
     drop(copy);
     if replayed.differing() > 0 { Err(Failure::Reported) } else { Ok(()) }
+}
+
+/// Nanoseconds that a trace lasts at a speed, where that is long.
+fn lasting(events: &[TraceEvent], speed: f64) -> Option<f64> {
+    let moments = || events.iter().map(|event| event.at_us);
+    let lasting = (moments().max()? - moments().min()?) as f64 * 1e3 / speed;
+    (lasting >= LONG_NS).then_some(lasting)
 }
 
 /// The system on which the trace was run.

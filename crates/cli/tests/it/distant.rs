@@ -55,6 +55,29 @@ fn statements_run_on_a_server() {
 }
 
 #[test]
+fn a_server_is_measured_and_traces_run_on_it() {
+    let folder = Folder::new();
+    folder.run(&["generate", "barabasi", "-n", "1k", "-o", "s.knot"]).ok();
+    let server = Server::start(&folder, &["--no-auth", "--record", "t.jsonl"]);
+    let url = format!("bolt://{}", server.address);
+    let text = folder.run(&["introspect", &url, "--quick", "--json", "out.json"]).ok();
+    for expected in ["1000 nodes, 4995 edges", "neighbours out", "shortest path", "key Node.id", "FINDINGS"] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let runs = json["runs"].as_array().expect("there are runs");
+    assert!(runs.len() > 60 && runs.iter().all(|run| run["error"].is_null() && run["way"] == "cypher"), "{text}");
+    folder.run(&["bench", "report", "out.json", "--html", "out.html"]).ok();
+    // All of that was recorded, and is run on the server as it was.
+    let again = folder.run(&["replay", "t.jsonl", "--on", &url, "--speed", "max"]).ok();
+    assert!(again.contains("; 0 differ,"), "{again}");
+    server.end();
+    let message = folder.run(&["introspect", &url, "--quick"]).fails(1);
+    assert!(message.starts_with("CONNECTION: cannot connect"), "{message}");
+}
+
+#[test]
 fn connections_are_encrypted_and_certificates_are_believed_as_asked() {
     let folder = Folder::new();
     let server = Server::start(&folder, &["--no-auth", "--tls-self-signed"]);

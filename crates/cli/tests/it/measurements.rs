@@ -4,7 +4,7 @@ use std::process::Command;
 
 use testing::servers::program_or_skip;
 
-use crate::command::Folder;
+use crate::command::{Folder, finish, pause, signal};
 
 #[test]
 fn a_store_is_measured_in_layers() {
@@ -76,7 +76,7 @@ fn statements_are_recorded_run_again_and_advised_on() {
     let mut names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").flatten().collect();
     names.retain(|entry| entry.path().is_dir());
     assert_eq!(names.len(), 1, "no copy is left: {names:?}");
-    fails(&["replay", "one.json", "--on", "s.knot"], "one.json, line 1: no JSON");
+    fails(&["replay", "one.json", "--on", "s.knot"], "one.json, line 1: expected a first line");
     fails(&["replay", "none.jsonl", "--on", "s.knot"], "none.jsonl");
     fails(&["replay", "t.jsonl", "--on", "none.knot"], "none.knot");
     fails(&["replay", "t.jsonl", "--on", "s.knot", "--speed", "fast"], "max");
@@ -132,6 +132,47 @@ fn programs_that_are_wrong_are_told() {
         let message = folder.run(&["introspect", &subject, "--quick", "--json", "out.json"]).fails(1);
         assert!(message.contains(expected), "{lines}: {message}");
         assert!(!folder.join("out.json").exists());
+    }
+}
+
+/// Waits for a file of a program that is measured, and reads it.
+fn told_by_program(folder: &Folder, name: &str) -> String {
+    loop {
+        match std::fs::read_to_string(folder.join(name)) {
+            Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+            _ => pause(5),
+        }
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_by_ctrl_c_and_one_that_is_killed_is_told() {
+    let described = r#"{"system":"s","version":"1","place":"p","nodes":9,"edges":9,"bytes":1,"coldMethod":"none","operations":["node by id"]}"#;
+    for signal_name in ["INT", "KILL"] {
+        let folder = Folder::new();
+        let lines = format!("read line; echo '{described}'\nread line; echo $$ > pid\nwhile :; do sleep 1; done\n");
+        let subject = program(&folder, &lines);
+        let child =
+            folder.command(&["introspect", &subject, "--quick", "--json", "out.json"]).spawn().expect("it starts");
+        let pid = told_by_program(&folder, "pid");
+        if signal_name == "INT" {
+            signal(&child, "INT");
+        } else {
+            let killed = Command::new("kill").args(["-KILL", &pid]).status();
+            assert!(killed.is_ok_and(|status| status.success()), "the program can be killed");
+        }
+        let ended = finish(child);
+        let expected = if signal_name == "INT" { "CANCELLED" } else { "has ended" };
+        assert!(ended.stderr.contains(expected) && !folder.join("out.json").exists(), "{ended:?}");
+        // The program is gone too.
+        let lives = || Command::new("kill").args(["-0", &pid]).output().is_ok_and(|output| output.status.success());
+        assert!(
+            (0..500).any(|_| !lives() || {
+                pause(20);
+                false
+            }),
+            "the program {pid} is left"
+        );
     }
 }
 

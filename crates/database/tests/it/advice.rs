@@ -47,6 +47,7 @@ fn the_index_or_sort_key_that_a_statement_would_use_is_found() {
     let database = filled(&folder);
     let cases = [
         ("MATCH (p:Person) WHERE p.name = 'p77' RETURN p.age", PERSONS_BY_NAME),
+        ("profile MATCH (p:Person) WHERE p.name = 'p77' RETURN p.age", PERSONS_BY_NAME),
         ("MATCH (p:Person {name: 'p77'})-[:KNOWS]->(f) RETURN count(f)", PERSONS_BY_NAME),
         ("MATCH (p:Person) WHERE p.name STARTS WITH 'p777' RETURN p.id", PERSONS_BY_NAME),
         ("MATCH (p:Person) WHERE p.name IN ['p1', 'p2'] RETURN p.id", PERSONS_BY_NAME),

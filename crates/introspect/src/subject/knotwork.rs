@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Access, Config, Database, Parameters, Session, StoppingClock};
+use database::{Access, Config, Database, Session, StoppingClock};
 use model::meter::{self, Meter};
 use model::mix::mix64;
 use model::platform::Clock;
@@ -20,12 +20,12 @@ use crate::operations::{Filter, Operation, Way};
 use crate::os;
 use crate::random::{Draws, Stream};
 
-mod statements;
+pub(super) mod statements;
 
 /// Nodes and edges looked at to find properties to read.
-const SAMPLE: usize = 256;
+pub(super) const SAMPLE: usize = 256;
 /// Candidates drawn for each start that is chosen by degree.
-const CANDIDATES: usize = 32;
+pub(super) const CANDIDATES: usize = 32;
 /// Draws of a node after which ids without nodes are given up.
 const DRAWS_MAX: usize = 1_000;
 /// Iterations of PageRank.
@@ -53,12 +53,12 @@ struct Open {
 
 /// Names that operations use, as far as the store has such.
 #[derive(Clone, Debug, Default)]
-struct Names {
-    edge_type: Option<(EdgeTypeId, String)>,
-    key: Option<((LabelId, String), (PropertyKeyId, String))>,
-    integer: Option<(PropertyKeyId, String)>,
-    string: Option<(PropertyKeyId, String)>,
-    of_edge: Option<(PropertyKeyId, String)>,
+pub(super) struct Names {
+    pub(super) edge_type: Option<(EdgeTypeId, String)>,
+    pub(super) key: Option<((LabelId, String), (PropertyKeyId, String))>,
+    pub(super) integer: Option<(PropertyKeyId, String)>,
+    pub(super) string: Option<(PropertyKeyId, String)>,
+    pub(super) of_edge: Option<(PropertyKeyId, String)>,
 }
 
 impl KnotworkStore {
@@ -200,10 +200,7 @@ impl KnotworkStore {
 
     fn by_statement(&mut self, operation: Operation, start: &Start) -> Result<Call> {
         let text = statements::text(operation, &self.names);
-        let mut parameters = Parameters::default();
-        parameters.insert("i".into(), Value::Int(start.node.cast_signed()));
-        parameters.insert("j".into(), Value::Int(start.target.cast_signed()));
-        parameters.insert("k".into(), start.key.clone().unwrap_or(Value::Null));
+        let parameters = statements::parameters(start);
         let (clock, open) = (self.clock.clone(), self.opened()?);
         let before = meter::read();
         let begin = clock.now_ns();
@@ -377,7 +374,21 @@ impl Names {
         Expand { direction, types, keys, ..Expand::default() }
     }
 
-    fn described(&self) -> Vec<(String, String)> {
+    /// True if an operation has the names that it needs.
+    pub(super) fn are_there_for(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::NodeByKey => self.key.is_some(),
+            Operation::NodeInteger => self.integer.is_some(),
+            Operation::NodeString => self.string.is_some(),
+            Operation::EdgeProperty | Operation::Neighbors(_, Filter::Property) => self.of_edge.is_some(),
+            Operation::FirstNeighbor(_, Filter::Type) | Operation::Neighbors(_, Filter::Type) => {
+                self.edge_type.is_some()
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn described(&self) -> Vec<(String, String)> {
         let pairs = [
             ("edge type", self.edge_type.as_ref().map(|(_, name)| name.clone())),
             ("key", self.key.as_ref().map(|((_, label), (_, key))| format!("{label}.{key}"))),
@@ -424,16 +435,7 @@ impl Subject for KnotworkStore {
     }
 
     fn can(&self, operation: Operation, way: Way) -> bool {
-        let has_names = match operation {
-            Operation::NodeByKey => self.names.key.is_some(),
-            Operation::NodeInteger => self.names.integer.is_some(),
-            Operation::NodeString => self.names.string.is_some(),
-            Operation::EdgeProperty | Operation::Neighbors(_, Filter::Property) => self.names.of_edge.is_some(),
-            Operation::FirstNeighbor(_, Filter::Type) | Operation::Neighbors(_, Filter::Type) => {
-                self.names.edge_type.is_some()
-            }
-            _ => true,
-        };
+        let has_names = self.names.are_there_for(operation);
         let is_asked = match operation {
             Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
             Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,

@@ -87,6 +87,28 @@ fn use_in_front_of_a_statement_names_the_database_too() {
 }
 
 #[test]
+fn transactions_of_all_databases_are_shown_and_ended_wherever_it_is_asked() {
+    let running = start(false);
+    let mut web = Web::connect(running.address);
+    run(&mut web, "neo4j", "CREATE DATABASE sales");
+    let begun = web.post("/db/sales/query/v2/tx", &statement("CREATE (:A)")).json();
+    let path = format!("/db/sales/query/v2/tx/{}", begun["transaction"]["id"].as_str().unwrap());
+    let open = "SHOW TRANSACTIONS YIELD database, transactionId, currentQuery WHERE currentQuery = '' RETURN database, transactionId";
+    for database in ["neo4j", "sales", "system"] {
+        let shown = run(&mut web, database, open);
+        assert_eq!((shown.as_array().unwrap().len(), &shown[0][0]), (1, &json!("sales")), "{database}: {shown}");
+    }
+    let name = run(&mut web, "neo4j", open)[0][1].as_str().unwrap().to_owned();
+    let ended = run(&mut web, "neo4j", &format!("TERMINATE TRANSACTIONS '{name}', 'sales-transaction-999'"));
+    assert!(ended.as_array().unwrap().len() == 2 && ended.to_string().contains("not found"), "{ended}");
+    assert!(web.post(&path, &statement("RETURN 1")).status >= 400);
+    assert_eq!(run(&mut web, "sales", "MATCH (a:A) RETURN count(a)"), json!([[0]]));
+    // One that is dropped is shown no more.
+    run(&mut web, "neo4j", "DROP DATABASE sales");
+    assert_eq!(run(&mut web, "neo4j", open), json!([]));
+}
+
+#[test]
 fn a_drop_undoes_transactions_that_are_open() {
     let running = start(false);
     let mut web = Web::connect(running.address);

@@ -1,12 +1,13 @@
 //! The operations as statements, and what their results say.
 
-use database::QueryResult;
-use model::Direction;
+use database::{Parameters, QueryResult};
+use model::{Direction, Value};
 
 use super::{Counts, ITERATIONS, Names, checksum_of, integer, lists};
 use crate::operations::{Filter, Operation};
+use crate::subject::Start;
 
-fn quoted(name: &str) -> String {
+pub(in crate::subject) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
@@ -24,7 +25,7 @@ fn pattern(direction: Direction, inside: &str) -> String {
 }
 
 /// The statement of an operation. `$i` and `$j` are ids of nodes, `$k` is the key of the first.
-pub(super) fn text(operation: Operation, names: &Names) -> String {
+pub(in crate::subject) fn text(operation: Operation, names: &Names) -> String {
     let by_id = |returned: &str| format!("MATCH (n) WHERE id(n) = $i RETURN {returned}");
     let inside = |filter: Filter| match (filter, &names.edge_type) {
         (Filter::Type, Some((_, name))) => format!(":{}", quoted(name)),
@@ -72,8 +73,21 @@ pub(super) fn text(operation: Operation, names: &Names) -> String {
     }
 }
 
+/// The parameters of statements from a start.
+pub(in crate::subject) fn parameters(start: &Start) -> Parameters {
+    Parameters::from_iter([
+        ("i".into(), Value::Int(start.node.cast_signed())),
+        ("j".into(), Value::Int(start.target.cast_signed())),
+        ("k".into(), start.key.clone().unwrap_or(Value::Null)),
+    ])
+}
+
 /// Rows, checksum and counts of a result, in a graph of that number of nodes and edges.
-pub(super) fn outcome(operation: Operation, result: &QueryResult, (nodes, edges): (u64, u64)) -> (u64, u64, Counts) {
+pub(in crate::subject) fn outcome(
+    operation: Operation,
+    result: &QueryResult,
+    (nodes, edges): (u64, u64),
+) -> (u64, u64, Counts) {
     let rows = result.row_count() as u64;
     let first = |column: usize| {
         result.batches.iter().find(|batch| batch.rows > 0).map_or(0, |batch| integer(&batch.columns[column], 0))

@@ -1,0 +1,255 @@
+//! A server that speaks Cypher as a subject: by statements alone, whose times have the network and the reading of their rows in them.
+//!
+//! Only what Neo4j's dialect has in common with others is asked. An operation whose statement the server does not compile is left out.
+
+use std::sync::Arc;
+
+use database::{Parameters, QueryResult};
+use model::platform::Clock;
+use model::{EdgeTypeId, Interrupt, LabelId, PropertyKeyId, Result, Value, error};
+
+use super::knotwork::{CANDIDATES, Names, SAMPLE, statements};
+use super::{Call, Choice, Description, Start, Subject};
+use crate::machine::clock_cost;
+use crate::operations::{Operation, Way};
+use crate::random::Stream;
+
+/// A session of a server.
+pub trait Statements {
+    /// Runs a statement and holds its rows.
+    fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult>;
+}
+
+/// A server that is measured.
+pub struct CypherServer<S> {
+    session: S,
+    place: String,
+    clock: Arc<dyn Clock>,
+    interrupt: Interrupt,
+    timer_ns: f64,
+    /// Name and version of the system.
+    system: (String, String),
+    names: Names,
+    /// Ids of all nodes, ascending.
+    nodes: Vec<u64>,
+    edges: u64,
+    /// Operations whose statements the server compiles.
+    operations: Vec<Operation>,
+}
+
+impl<S: Statements> CypherServer<S> {
+    /// Looks at a server: what it is, what its graph has, which operations it can do. It reads the ids of all nodes.
+    ///
+    /// # Errors
+    /// Those of the connection; `ARGUMENT` if the graph has no nodes.
+    pub fn open(session: S, place: String, clock: Arc<dyn Clock>, interrupt: &Interrupt) -> Result<CypherServer<S>> {
+        let timer_ns = clock_cost(&*clock);
+        let mut server = CypherServer {
+            session,
+            place,
+            clock,
+            interrupt: interrupt.clone(),
+            timer_ns,
+            system: ("server".to_owned(), "unknown".to_owned()),
+            names: Names::default(),
+            nodes: Vec::new(),
+            edges: 0,
+            operations: Vec::new(),
+        };
+        server.nodes = server.rows("MATCH (n) RETURN id(n)")?.iter().map(|row| natural(&row[0])).collect();
+        server.nodes.sort_unstable();
+        if server.nodes.is_empty() {
+            let failed = error!(Argument, "{}: the graph has no nodes to start from", server.place);
+            return Err(failed.with_remedy("fill it first"));
+        }
+        server.edges = server.rows("MATCH ()-[r]->() RETURN count(r)")?.first().map_or(0, |row| natural(&row[0]));
+        // A server need not have such procedures and commands.
+        let named =
+            server.rows("CALL dbms.components() YIELD name, versions RETURN name, versions[0]").unwrap_or_default();
+        if let Some([name, version]) = named.first().map(Vec::as_slice) {
+            server.system = (text(name), text(version));
+        }
+        interrupt.check()?;
+        server.find_names()?;
+        for operation in Operation::all() {
+            let explained = format!("EXPLAIN {}", statements::text(operation, &server.names));
+            if server.has_names(operation)
+                && server.session.query(&explained, &statements::parameters(&Start::default())).is_ok()
+            {
+                server.operations.push(operation);
+            }
+            interrupt.check()?;
+        }
+        Ok(server)
+    }
+
+    fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Value>>> {
+        self.rows_with(statement, &Parameters::default())
+    }
+
+    fn rows_with(&mut self, statement: &str, parameters: &Parameters) -> Result<Vec<Vec<Value>>> {
+        Ok(self.session.query(statement, parameters)?.rows().collect())
+    }
+
+    /// Names to use: the most frequent relationship type, a unique property, and properties that a sample has.
+    fn find_names(&mut self) -> Result<()> {
+        let types = self.rows("MATCH ()-[r]->() RETURN type(r), count(*) ORDER BY count(*) DESC LIMIT 1")?;
+        self.names.edge_type = types.first().map(|row| (EdgeTypeId(0), text(&row[0])));
+        let constraints = "SHOW CONSTRAINTS YIELD type, entityType, labelsOrTypes, properties \
+                           WHERE entityType = 'NODE' AND (type CONTAINS 'UNIQUE' OR type CONTAINS 'KEY') \
+                           RETURN labelsOrTypes, properties";
+        for row in self.rows(constraints).unwrap_or_default() {
+            if let (Some([label]), Some([key])) = (listed(&row[0]), listed(&row[1])) {
+                let key = (PropertyKeyId(0), text(key));
+                self.names.key.get_or_insert(((LabelId(0), text(label)), key));
+            }
+        }
+        let sample = |of: &str, variable: &str| {
+            format!("MATCH {of} WITH {variable} LIMIT {SAMPLE} UNWIND keys({variable}) AS k RETURN k, {variable}[k]")
+        };
+        let of_nodes = self.rows(&sample("(n)", "n"))?;
+        let of_key = self.names.key.as_ref().map(|(_, (_, key))| key.clone());
+        self.names.integer =
+            frequent(&of_nodes, |key, value| matches!(value, Value::Int(_)) && Some(key) != of_key.as_deref())
+                .or_else(|| frequent(&of_nodes, |_, value| matches!(value, Value::Int(_))));
+        self.names.string = frequent(&of_nodes, |_, value| matches!(value, Value::String(_)));
+        let of_edges = self.rows(&sample("()-[r]->()", "r"))?;
+        self.names.of_edge = frequent(&of_edges, |_, value| matches!(value, Value::Int(_) | Value::Float(_)))
+            .or_else(|| frequent(&of_edges, |_, _| true));
+        Ok(())
+    }
+
+    fn has_names(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => false,
+            operation => self.names.are_there_for(operation),
+        }
+    }
+
+    /// Degrees of nodes, in their order.
+    fn degrees(&mut self, nodes: &[u64]) -> Result<Vec<u64>> {
+        let statement = "UNWIND $ids AS i MATCH (n) WHERE id(n) = i OPTIONAL MATCH (n)-[r]-() RETURN i, count(r)";
+        let degrees: model::Map<u64, u64> =
+            self.rows_with(statement, &ids(nodes))?.iter().map(|row| (natural(&row[0]), natural(&row[1]))).collect();
+        Ok(nodes.iter().map(|node| degrees.get(node).copied().unwrap_or(0)).collect())
+    }
+
+    /// Nodes that are each as likely as they have edges: of a few that are drawn evenly one.
+    fn by_degree(&mut self, count: usize, draws: &mut crate::random::Draws) -> Result<Vec<u64>> {
+        let among = self.nodes.len() as u64;
+        let candidates: Vec<u64> = (0..count * CANDIDATES).map(|_| self.nodes[draws.below(among) as usize]).collect();
+        let degrees = self.degrees(&candidates)?;
+        let chosen = candidates.chunks(CANDIDATES).zip(degrees.chunks(CANDIDATES)).map(|(nodes, degrees)| {
+            let mut edge = draws.below(degrees.iter().sum::<u64>().max(1));
+            let found = degrees.iter().position(|&degree| {
+                let is_here = edge < degree;
+                edge = edge.saturating_sub(degree);
+                is_here
+            });
+            nodes[found.unwrap_or(0)]
+        });
+        Ok(chosen.collect())
+    }
+
+    /// The unique keys of nodes.
+    fn keys(&mut self, nodes: &[u64]) -> Result<model::Map<u64, Value>> {
+        let Some(((_, label), (_, key))) = &self.names.key else { return Ok(model::Map::default()) };
+        let (label, key) = (statements::quoted(label), statements::quoted(key));
+        let statement = format!("UNWIND $ids AS i MATCH (n:{label}) WHERE id(n) = i RETURN i, n.{key}");
+        let rows = self.rows_with(&statement, &ids(nodes))?;
+        Ok(rows.into_iter().filter_map(|row| Some((natural(row.first()?), row.get(1)?.clone()))).collect())
+    }
+}
+
+impl<S: Statements> Subject for CypherServer<S> {
+    fn describe(&self) -> Result<Description> {
+        Ok(Description {
+            system: self.system.0.clone(),
+            version: self.system.1.clone(),
+            place: self.place.clone(),
+            nodes: self.nodes.len() as u64,
+            edges: self.edges,
+            bytes: 0,
+            settings: self.names.described(),
+            cold_method: "none: the caches of a server cannot be emptied from here".to_owned(),
+        })
+    }
+
+    fn can(&self, operation: Operation, way: Way) -> bool {
+        way == Way::Cypher && self.operations.contains(&operation)
+    }
+
+    fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {
+        let mut draws = Stream::new(seed, choice.name()).draws(0);
+        let nodes = match choice {
+            Choice::ByDegree => self.by_degree(count + 1, &mut draws)?,
+            Choice::Uniform | Choice::Within(_) => {
+                let most = if let Choice::Within(most) = choice { most } else { u64::MAX };
+                let among = (self.nodes.len() as u64).min(most.max(1));
+                (0..=count).map(|_| self.nodes[draws.below(among) as usize]).collect()
+            }
+        };
+        self.interrupt.check()?;
+        let keys = self.keys(&nodes)?;
+        let start = |pair: &[u64]| Start {
+            node: pair[0],
+            target: pair[1],
+            key: keys.get(&pair[0]).filter(|key| !key.is_null()).cloned(),
+            ..Start::default()
+        };
+        Ok(nodes.windows(2).map(start).collect())
+    }
+
+    fn perform(&mut self, operation: Operation, _: Way, start: &Start) -> Result<Call> {
+        let (text, parameters) = (statements::text(operation, &self.names), statements::parameters(start));
+        let begin = self.clock.now_ns();
+        let result = self.session.query(&text, &parameters)?;
+        let ns = self.clock.now_ns() - begin;
+        self.interrupt.check()?;
+        let (rows, checksum, counts) = statements::outcome(operation, &result, (self.nodes.len() as u64, self.edges));
+        Ok(Call { ns, rows, checksum, counts })
+    }
+
+    fn timer_ns(&self) -> f64 {
+        self.timer_ns
+    }
+
+    fn cool(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn warm(&mut self) -> Result<()> {
+        self.rows("MATCH (n) RETURN sum(size(keys(n)))")?;
+        self.rows("MATCH ()-[r]->() RETURN sum(size(keys(r)))").map(drop)
+    }
+}
+
+fn ids(nodes: &[u64]) -> Parameters {
+    let ids = nodes.iter().map(|node| Value::Int(node.cast_signed())).collect();
+    Parameters::from_iter([("ids".into(), Value::list(ids))])
+}
+
+fn natural(value: &Value) -> u64 {
+    if let Value::Int(number) = value { number.cast_unsigned() } else { 0 }
+}
+
+fn text(value: &Value) -> String {
+    if let Value::String(text) = value { text.to_string() } else { String::new() }
+}
+
+fn listed(value: &Value) -> Option<&[Value]> {
+    if let Value::List(items) = value { Some(items) } else { None }
+}
+
+/// The property that the most rows of a name and a value have with such a value.
+fn frequent(rows: &[Vec<Value>], is_wanted: impl Fn(&str, &Value) -> bool) -> Option<(PropertyKeyId, String)> {
+    let mut counts = std::collections::BTreeMap::new();
+    for row in rows {
+        let (Value::String(key), Some(value)) = (&row[0], row.get(1)) else { continue };
+        if is_wanted(key, value) {
+            *counts.entry(key.to_string()).or_insert(0_u64) += 1;
+        }
+    }
+    let (key, _) = counts.into_iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(key.clone())))?;
+    Some((PropertyKeyId(0), key))
+}
