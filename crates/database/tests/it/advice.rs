@@ -66,7 +66,7 @@ fn the_index_or_sort_key_that_a_statement_would_use_is_found() {
         assert_eq!(advised(&database, &[statement(text)]), [expected], "{text}");
     }
     // One that more than one statement uses comes once, and each statement finds its own.
-    let both = advised(
+    let mut both = advised(
         &database,
         &[
             statement("MATCH (p:Person) WHERE p.name = 'p1' RETURN p"),
@@ -74,7 +74,9 @@ fn the_index_or_sort_key_that_a_statement_would_use_is_found() {
             statement("MATCH (p:Person) WHERE p.name = 'p2' RETURN p"),
         ],
     );
-    assert_eq!(both, [PERSONS_BY_NAME, "CREATE INDEX FOR (n:Person) ON (n.email)"]);
+    // Their order is that of times, which no test judges.
+    both.sort();
+    assert_eq!(both, ["CREATE INDEX FOR (n:Person) ON (n.email)", PERSONS_BY_NAME]);
 }
 
 #[test]
