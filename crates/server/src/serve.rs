@@ -364,12 +364,15 @@ impl Front {
         self.listeners.clear();
         let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
         loop {
+            // A thread parks its connection before it is idle: so whoever is parked is seen by now, if no thread is at work.
+            let was_busy = self.server.pool.is_busy();
             self.fetch();
+            let is_empty = self.waiting.is_empty();
             // Requests of idle clients are heard once more, and refused in a way that has them try again; then they are closed.
             let is_idle = |place: &usize| !self.waiting[*place].is_at_work();
             let idle: Vec<usize> = (0..self.waiting.len()).filter(is_idle).collect();
             self.dispatch(&idle);
-            if self.waiting.is_empty() && !self.server.pool.is_busy() || self.server.now_ns() >= end {
+            if is_empty && !was_busy || self.server.now_ns() >= end {
                 break;
             }
             self.turn(EAR_TIME);
