@@ -18,7 +18,7 @@ use model::{Interrupt, Result};
 
 pub use json::to_json;
 use lanes::lanes;
-pub use text::to_text;
+pub use text::{on_one_line, to_text};
 
 /// Longest sleep between two looks at the interrupt.
 const NAP: Duration = Duration::from_millis(10);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use database::advice::{Advice, Recommendation, WorkloadStatement};
@@ -11,10 +11,12 @@ use database::trace::{Trace, TraceKind, shape_of};
 use database::{Access, Config, Error, Interrupt};
 use indicatif::{HumanBytes, HumanCount};
 use introspect::findings::duration_text;
+use introspect::replay::on_one_line;
 use serde_json::{Value as Json, json};
 
+use super::query;
 use crate::arguments::AdviseArguments;
-use crate::failure::{Outcome, not_utf8};
+use crate::failure::Outcome;
 use crate::{progress, signals, values};
 
 /// Characters of a statement that are shown.
@@ -49,14 +51,7 @@ pub(super) fn run(arguments: &AdviseArguments) -> Outcome<()> {
 
 /// The statements of the command line, or of standard input.
 fn of_texts(arguments: &AdviseArguments) -> Outcome<Vec<WorkloadStatement>> {
-    let text = match &arguments.query {
-        Some(text) if text != "-" => text.clone(),
-        _ => {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes)?;
-            String::from_utf8(bytes).map_err(|cause| not_utf8(cause.as_bytes()))?
-        }
-    };
+    let text = query::given_text(arguments.query.as_deref())?;
     let parameters = values::parameters(&arguments.parameters)?;
     let statements = database::split_statements(&text).into_iter().map(|text| WorkloadStatement {
         text: text.trim().to_owned(),
@@ -93,7 +88,8 @@ fn to_text(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
             None => "no time".to_owned(),
         };
         let calls = if statement.calls == 1 { String::new() } else { format!(", {} times", statement.calls) };
-        let _ = writeln!(out, "statement {}: {}\n  {time}{calls}", at + 1, short(&statement.text));
+        let _ =
+            writeln!(out, "statement {}: {}\n  {time}{calls}", at + 1, on_one_line(&statement.text, STATEMENT_CHARS));
         if let Some(remark) = &present.remark {
             let _ = writeln!(out, "  {remark}");
         }
@@ -171,13 +167,4 @@ fn to_json(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
         "statements": statements.collect::<Vec<_>>(),
         "recommendations": recommendations.collect::<Vec<_>>(),
     })
-}
-
-/// A statement on one line, cut.
-fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(STATEMENT_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }

@@ -66,14 +66,7 @@ impl<'t> Script<'t> {
 }
 
 pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
-    let text = match &arguments.query {
-        Some(text) if text != "-" => text.clone(),
-        _ => {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes)?;
-            String::from_utf8(bytes).map_err(|cause| not_utf8(cause.as_bytes()))?
-        }
-    };
+    let text = given_text(arguments.query.as_deref())?;
     let graph = super::reach(&arguments.store, &arguments.opening, Access::ReadWriteExisting)?;
     let parameters = values::parameters(&arguments.parameters)?;
     let format = arguments.format.unwrap_or_else(format::default_format);
@@ -82,6 +75,18 @@ pub(super) fn run(arguments: &QueryArguments) -> Outcome<()> {
     let mut session = graph.session();
     run_text(&mut session, Script::whole(&text), &parameters, &manner)?;
     ended(&session)
+}
+
+/// The statements of the command line, or of standard input.
+pub(super) fn given_text(query: Option<&str>) -> Outcome<String> {
+    match query {
+        Some(text) if text != "-" => Ok(text.to_owned()),
+        _ => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            String::from_utf8(bytes).map_err(|cause| not_utf8(cause.as_bytes()))
+        }
+    }
 }
 
 /// Fails if a transaction is open at the end of the input: what it wrote is lost.

@@ -10,7 +10,7 @@ use cypher::plan::explain::quoted;
 use cypher::plan::{EdgeChoice, IndexRange, OperatorKind, Plan};
 use cypher::token::TokenKind;
 use model::schema::{Index, SortKey, Subject};
-use model::{EdgeTypeId, PropertyKeyId, Schema, Statistics};
+use model::{PropertyKeyId, Schema, Statistics};
 
 /// Properties of one label or type from which on no pairs of them are tried.
 const PAIRED_MAX: usize = 8;
@@ -93,7 +93,7 @@ impl Candidate {
         let mut with = schema.clone();
         match (self, subject) {
             (Candidate::SortKey { .. }, Subject::EdgeType(edge_type)) => {
-                if with.sort_keys.iter().any(|held| held.edge_type == edge_type) {
+                if !with.sort_key(edge_type).is_empty() {
                     return None;
                 }
                 with.sort_keys.push(SortKey { edge_type, keys });
@@ -179,7 +179,7 @@ fn is_held(candidate: &Candidate, schema: &Schema) -> bool {
     let keys: Option<Vec<PropertyKeyId>> = candidate.keys().iter().map(|key| schema.property_key(key)).collect();
     let (Some(keys), Some(subject)) = (keys, candidate.subject_in(schema)) else { return true };
     match (candidate, subject) {
-        (Candidate::SortKey { .. }, Subject::EdgeType(edge_type)) => has_sort_key(schema, edge_type),
+        (Candidate::SortKey { .. }, Subject::EdgeType(edge_type)) => !schema.sort_key(edge_type).is_empty(),
         _ => {
             let serves = |index: &Index| index.subject == subject && index.keys.starts_with(&keys);
             let is_unique =
@@ -187,10 +187,6 @@ fn is_held(candidate: &Candidate, schema: &Schema) -> bool {
             is_unique || schema.indexes.iter().any(serves)
         }
     }
-}
-
-fn has_sort_key(schema: &Schema, edge_type: EdgeTypeId) -> bool {
-    schema.sort_keys.iter().any(|held| held.edge_type == edge_type)
 }
 
 /// True if a plan that was made with a candidate uses it, all of its properties included.

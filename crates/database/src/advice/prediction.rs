@@ -89,7 +89,7 @@ impl Basis {
         Basis { plan, lines, picked: Map::default(), total_ns, factor: 1.0 }
     }
 
-    /// Nodes or relationships that the statement writes and that an index or sort key holds, about.
+    /// An estimate of the nodes or relationships that the statement writes and that an index or sort key holds.
     pub(super) fn rows_written(&self, candidate: &Candidate) -> f64 {
         let mut written = 0.0;
         self.plan.root.each(&mut |operator| {

@@ -20,14 +20,15 @@ pub fn to_text(held: &Replay) -> String {
         let (before, now) = (Times::of(shape.recorded_ns.clone()), Times::of(shape.replayed_ns.clone()));
         let ratio = now.percentile(50) / before.percentile(50).max(1.0);
         let times = [before.percentile(50), before.percentile(99), now.percentile(50), now.percentile(99)];
-        let cells = [short(text), now.count().to_string()].into_iter().chain(times.map(duration_text));
+        let cells =
+            [on_one_line(text, STATEMENT_CHARS), now.count().to_string()].into_iter().chain(times.map(duration_text));
         let counts = [format!("{ratio:.2}"), shape.compared.to_string(), shape.differing.to_string()];
         cells.chain(counts).collect()
     };
     table(&mut out, &head, &shapes.iter().map(row).collect::<Vec<_>>());
     for (text, shape) in &held.shapes {
         if let Some(difference) = &shape.difference {
-            out += &format!("differs: {}: {difference}\n", short(text));
+            out += &format!("differs: {}: {difference}\n", on_one_line(text, STATEMENT_CHARS));
         }
     }
     let calls: usize = held.shapes.values().map(|shape| shape.replayed_ns.len()).sum();
@@ -47,10 +48,10 @@ pub fn to_text(held: &Replay) -> String {
     out
 }
 
-/// A statement on one line, cut.
-fn short(text: &str) -> String {
+/// A statement on one line, cut behind so many characters.
+pub fn on_one_line(text: &str, chars: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(STATEMENT_CHARS) {
+    match line.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
