@@ -155,7 +155,6 @@ def test_what_needs_the_store_itself_says_so(shared, tmp_path):
     calls = [
         lambda: shared.load_nodes([{"id": 1}], label="N", key="id"),
         lambda: shared.edges(types="R").node_count,
-        lambda: shared.backup(str(tmp_path / "copy.knot")),
         lambda: shared.execute("LOAD FROM $t RETURN *", t=[{"a": 1}]),
     ]
     for call in calls:
@@ -163,6 +162,20 @@ def test_what_needs_the_store_itself_says_so(shared, tmp_path):
             call()
         assert caught.value.code == "UNSUPPORTED"
     assert shared.execute("RETURN 1").scalar() == 1
+
+
+def test_files_are_reached_by_the_process_that_has_the_store(shared, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text("id,name\n1,Ann\n2,Bo\n")
+    with shared.connection() as connection:
+        # Its folder is the one in which it was made.
+        assert connection.execute(f"COPY Person FROM '{tmp_path}/people.csv'").to_dicts()[0]["nodes"] == 2
+    shared.backup(tmp_path / "copy.knot")
+    with knotwork.connect(tmp_path / "copy.knot") as copy:
+        assert copy.execute("MATCH (p:Person) RETURN count(p)").scalar() == 2
+    shared.backup(tmp_path / "next.knot", base=tmp_path / "copy.knot")
+    with pytest.raises(knotwork.Error, match="copy.knot"):
+        shared.backup(tmp_path / "copy.knot")
 
 
 @pytest.mark.parametrize("end", ["close_store", "kill"])

@@ -9,6 +9,8 @@ pub const ISOLATION: &str = "isolation";
 pub const PRIORITY: &str = "priority";
 /// Setting: the most bytes of memory of one statement.
 pub const QUERY_MEMORY: &str = "query_memory";
+/// Setting of a client on the same machine: the folder in which relative paths begin.
+pub const FOLDER: &str = "folder";
 
 /// Entry of the diagnostic record of a failure: the code of the error.
 pub const CODE: &str = "_knotwork_code";

@@ -21,7 +21,7 @@ use crate::arguments::Format;
 use crate::commands::backup;
 use crate::commands::query::{Manner, Script, Stats, ended, run_text, settle};
 use crate::failure::{self, Failure, Outcome, not_utf8};
-use crate::{format, values};
+use crate::{format, signals, values};
 
 use completion::ShellHelper;
 
@@ -214,15 +214,27 @@ impl Shell<'_> {
         Ok(())
     }
 
-    fn back_up(&self, destination: &str) -> database::Result<()> {
+    fn back_up(&mut self, destination: &str) -> database::Result<()> {
         if destination.is_empty() {
             return Err(Error::new(ErrorCode::Argument, ":backup needs the directory to be made")
                 .with_remedy("write :backup DIRECTORY"));
         }
         let path = std::path::Path::new(destination);
-        let database = self.graph.database_to(":backup")?;
+        let Some(database) = self.graph.database() else { return self.back_up_there(destination) };
         let summary = backup::watched(|interrupt| database.backup(path, None, interrupt))?;
         backup::report("backed up to", path, &summary);
+        Ok(())
+    }
+
+    /// Has a server, or the process that has the store open, copy it.
+    fn back_up_there(&mut self, destination: &str) -> database::Result<()> {
+        let parameters = Parameters::from_iter([("to".into(), Value::string(destination))]);
+        let _cancelling = signals::cancel_with(self.session.interrupt());
+        let made = self.session.query("BACKUP DATABASE TO $to", &parameters)?;
+        let directory = made.rows().next().into_iter().flatten().next();
+        if let Some(Value::String(directory)) = directory {
+            eprintln!("backed up to {directory}, every checksum verified");
+        }
         Ok(())
     }
 

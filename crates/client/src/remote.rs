@@ -107,6 +107,7 @@ impl Remote {
         settings: Settings,
         interrupt: &Interrupt,
     ) -> Result<Remote> {
+        let is_within_machine = wire.is_within_machine();
         let mut remote = Remote {
             wire,
             place,
@@ -129,6 +130,11 @@ impl Remote {
         ];
         let memory = settings.query_memory_max.and_then(|bytes| i64::try_from(bytes).ok());
         told.extend(memory.map(|bytes| (own::QUERY_MEMORY.to_owned(), Value::Int(bytes))));
+        if is_within_machine
+            && let Some(folder) = std::env::current_dir().ok().and_then(|folder| folder.to_str().map(string))
+        {
+            told.push((own::FOLDER.to_owned(), folder));
+        }
         let mut greeting = vec![
             ("user_agent", string(concat!("Knotwork/", env!("CARGO_PKG_VERSION")))),
             (own::HELLO, Value::Map(told)),

@@ -2,7 +2,7 @@
 
 use bolt::message::{Map, get, text};
 use bolt::{Value, own};
-use database::result::Hint;
+use database::result::{Hint, HintKind};
 use database::{Counters, PlanReport, StatementSummary};
 use model::Span;
 
@@ -75,7 +75,7 @@ fn hints(told: &[Value]) -> Vec<Hint> {
         Value::List(parts) => match parts.as_slice() {
             [Value::String(message), Value::Int(start), Value::Int(end)] => {
                 let (start, end) = (u32::try_from(*start).ok()?, u32::try_from(*end).ok()?);
-                Some(Hint { message: message.clone(), span: Span { start, end } })
+                Some(Hint { kind: HintKind::Note, message: message.clone(), span: Span { start, end } })
             }
             _ => None,
         },
@@ -91,7 +91,7 @@ fn foreign_hints(end: &Map) -> Vec<Hint> {
         Value::Map(entries) => {
             // The status of the outcome itself has no such text.
             let message = text(entries, "description")?.to_owned();
-            Some(Hint { message, span: Span::default() })
+            Some(Hint { kind: HintKind::Note, message, span: Span::default() })
         }
         _ => None,
     };

@@ -190,6 +190,11 @@ impl Wire {
         Ok(Wire { stream, version, chunks, input, taken: 0, silence_max, silent: Duration::ZERO })
     }
 
+    /// True if it leads to another process of this user, by the socket of a store.
+    pub(crate) fn is_within_machine(&self) -> bool {
+        matches!(self.stream, Stream::Unix(_))
+    }
+
     /// Sends bytes. If that fails, it says how many were taken.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> std::result::Result<(), (usize, Error)> {
         let mut taken = 0;

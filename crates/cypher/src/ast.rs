@@ -13,6 +13,7 @@ pub use expression::{
     BinaryOperator, CaseBranch, Comparison, ComparisonOperator, Expression, ExpressionKind, MapEntry,
     MapProjectionItem, Quantifier, SubqueryKind, UnaryOperator,
 };
+pub use maintenance::Maintenance;
 pub use source::{Attach, Detach, Preload};
 pub use table::{AlterTable, CreateTable, TableChange, TableColumn};
 
@@ -22,6 +23,7 @@ pub mod administration;
 mod clause;
 mod expression;
 pub(crate) mod level;
+mod maintenance;
 mod path;
 mod print;
 mod source;
@@ -96,8 +98,8 @@ pub enum StatementKind {
     Commit,
     /// `ROLLBACK [TRANSACTION]`.
     Rollback,
-    /// `CHECKPOINT`.
-    Checkpoint,
+    /// `CHECKPOINT`, `COMPACT`, `BACKUP DATABASE …`.
+    Maintenance(Maintenance<Expression>),
 }
 
 /// `(variable:label)` or `()-[variable:type]-()`: what a constraint or an index is about.

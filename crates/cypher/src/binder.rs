@@ -31,7 +31,7 @@ mod subquery;
 pub(crate) mod tree;
 mod write;
 
-pub use hint::Hint;
+pub use hint::{Hint, HintKind};
 use scope::Scope;
 use tree::{BoundClause, BoundQuery, BoundUnion};
 

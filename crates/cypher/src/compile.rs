@@ -140,7 +140,10 @@ pub fn compile_parsed(
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
-        StatementKind::Checkpoint => Ok(plain(Statement::Checkpoint)),
+        StatementKind::Maintenance(work) if prefix != Prefix::None => {
+            Err(error!(Unsupported, "{} has no plan to show", work.verb()).at(statement.span))
+        }
+        StatementKind::Maintenance(work) => Ok(plain(Statement::Maintenance(Arc::new(work.map(copy_value))))),
     }
 }
 

@@ -12,6 +12,16 @@ pub(crate) mod scan;
 
 use scan::Opaque;
 
+/// The name that a token of a text is, without its backticks; `None` if it is none.
+pub fn name_of(text: &str, token: &Token) -> Option<String> {
+    let word = &text[token.span.start as usize..token.span.end as usize];
+    match token.kind {
+        TokenKind::Word => Some(word.to_owned()),
+        TokenKind::QuotedName => literal::quoted_name(word, token.span).ok(),
+        _ => None,
+    }
+}
+
 /// The tokens of a text, without its blanks and comments.
 pub fn tokens(text: &str) -> Result<Vec<Token>> {
     if text.len() > limits::QUERY_BYTES_MAX {

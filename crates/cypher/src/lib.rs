@@ -27,5 +27,5 @@ pub mod script;
 mod slots;
 pub mod token;
 
-pub use binder::Hint;
+pub use binder::{Hint, HintKind};
 pub use compile::{CompileTimes, Compiled, compile, compile_parsed, compile_with};

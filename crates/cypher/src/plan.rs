@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{PropertyType, Span, Value};
 
-use crate::ast::Administration;
+use crate::ast::{Administration, Maintenance};
 
 pub(crate) mod conditions;
 pub mod counting;
@@ -171,6 +171,6 @@ pub enum Statement {
     Commit,
     /// `ROLLBACK`.
     Rollback,
-    /// `CHECKPOINT`.
-    Checkpoint,
+    /// `CHECKPOINT`, `COMPACT` or `BACKUP DATABASE`.
+    Maintenance(Arc<Maintenance<CopyValue>>),
 }

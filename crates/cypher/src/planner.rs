@@ -19,6 +19,7 @@ mod graph_plan;
 mod index_union;
 mod intersect;
 mod path_plan;
+mod product;
 mod projection;
 mod seek;
 mod step;

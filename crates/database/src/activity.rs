@@ -283,6 +283,27 @@ impl Activity {
         entry.map(|entry| entry.lock().client.clone()).unwrap_or_default()
     }
 
+    /// The metadata of the transaction of the session that hears this interrupt.
+    pub(crate) fn metadata_of(&self, interrupt: &Interrupt) -> Value {
+        let entry = self.entries().into_iter().find(|entry| entry.interrupt.is(interrupt));
+        entry.and_then(|entry| entry.lock().metadata.clone()).unwrap_or_else(|| Value::map([]))
+    }
+
+    /// Adds entries to that metadata, over those of the same names.
+    pub(crate) fn add_metadata(&self, interrupt: &Interrupt, added: &Value) {
+        let entry = self.entries().into_iter().find(|entry| entry.interrupt.is(interrupt));
+        if let (Some(entry), Value::Map(added)) = (entry, added) {
+            let mut held = entry.lock();
+            let before = match &held.metadata {
+                Some(Value::Map(before)) => before.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+                _ => Vec::new(),
+            };
+            let added = added.iter().map(|(name, value)| (name.clone(), value.clone()));
+            let all: std::collections::BTreeMap<_, _> = before.into_iter().chain(added).collect();
+            held.metadata = Some(Value::map(all));
+        }
+    }
+
     /// Asks for the end of the transaction of that name, in any database of the server, if `is_theirs` holds for its user.
     pub(crate) fn terminate(self: &Arc<Activity>, name: &str, is_theirs: impl Fn(&str) -> bool) -> Terminated {
         let told = self.everywhere().iter().find_map(|activity| activity.terminate_here(name, &is_theirs));

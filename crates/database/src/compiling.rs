@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use cypher::ast::Maintenance;
 use cypher::catalog::{Catalog, CompileContext};
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{CopyPlan, Plan, PlanMode, SourceStatement, Statement, explain};
+use cypher::plan::{CopyPlan, CopyValue, Plan, PlanMode, SourceStatement, Statement, explain};
 use model::limits::{PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX};
 use model::{Interrupt, ReadView, Result, Schema};
 
@@ -24,7 +25,7 @@ pub(crate) enum Text {
     Begin,
     Commit,
     Rollback,
-    Checkpoint,
+    Maintenance(Arc<Maintenance<CopyValue>>),
 }
 
 impl Text {
@@ -35,17 +36,18 @@ impl Text {
             Text::Commit => TraceKind::Commit,
             Text::Rollback => TraceKind::Rollback,
             Text::Query(compiled) => TraceKind::of_action(compiled.outlook.action),
-            Text::Copy(_) | Text::Source(_) | Text::Administration(_) | Text::Checkpoint => TraceKind::Other,
+            Text::Copy(_) | Text::Source(_) | Text::Administration(_) | Text::Maintenance(_) => TraceKind::Other,
         }
     }
 
     pub(crate) fn outlook(&self) -> Outlook {
         match self {
             Text::Query(compiled) => compiled.outlook,
-            Text::Copy(_) | Text::Source(_) => Outlook::without_plan(Action::Copy),
+            Text::Copy(_) => Outlook::without_plan(Action::Copy),
+            Text::Source(_) => Outlook::without_plan(Action::Attach),
             Text::Administration(_) => Outlook::without_plan(Action::Administration),
             Text::Begin | Text::Commit | Text::Rollback => Outlook::without_plan(Action::Transaction),
-            Text::Checkpoint => Outlook::without_plan(Action::Checkpoint),
+            Text::Maintenance(_) => Outlook::without_plan(Action::Maintenance),
         }
     }
 }
@@ -90,7 +92,7 @@ pub(crate) fn compile(
         Statement::Begin => return Ok(Text::Begin),
         Statement::Commit => return Ok(Text::Commit),
         Statement::Rollback => return Ok(Text::Rollback),
-        Statement::Checkpoint => return Ok(Text::Checkpoint),
+        Statement::Maintenance(work) => return Ok(Text::Maintenance(work)),
         Statement::Query(prefix, plan) => (prefix, plan),
     };
     let prepared = watch.during(Phase::Prepare, || exec::prepare(&plan))?;

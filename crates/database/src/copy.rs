@@ -12,11 +12,15 @@ use sources::files::{FieldType, Format};
 use crate::Parameters;
 use crate::copy::writer::FileSink;
 use crate::database::Database;
+use crate::files::FileAccess;
 use crate::import::{EdgeFile, ImportPlan, ImportProgress, NodeFile, OnBadRow, OnDuplicate, ReadOptions};
-use crate::result::{Hint, ResultBatch, StatementSummary};
+use crate::result::{Hint, HintKind, ResultBatch, StatementSummary};
 use crate::session::{ResultSink, Session};
 
 mod writer;
+
+/// Name of the statement in errors.
+const STATEMENT: &str = "COPY";
 
 /// Runs a `COPY` in a session.
 pub(crate) fn run(
@@ -28,13 +32,15 @@ pub(crate) fn run(
     let mut options = Options::of(copy, parameters)?;
     match &copy.way {
         CopyWay::From { name, files } => {
-            let files = files.iter().map(|file| path(file, parameters)).collect::<Result<Vec<_>>>()?;
-            let plan = options.import_plan(name, files, session.database())?;
+            let access = session.files();
+            let read = |file| access.to_read(STATEMENT, &text_of(file, parameters)?);
+            let files = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+            let plan = options.import_plan(name, files, access, session.database())?;
             options.finish()?;
             copy_from(session, &plan, sink)
         }
         CopyWay::To { query, start, file } => {
-            let file = path(file, parameters)?;
+            let file = session.files().to_write(STATEMENT, &text_of(file, parameters)?)?;
             let format = options.format(&file)?;
             let has_header = options.flag("header")?.unwrap_or(true);
             let delimiter = options.character(&["delim", "delimiter"])?.unwrap_or(b',');
@@ -72,7 +78,7 @@ fn copy_from(session: &Session, plan: &ImportPlan, sink: &mut dyn ResultSink) ->
     })?;
     let mut summary = StatementSummary::default();
     let notes = progress.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let hint = |note: String| Hint { message: in_words_of_copy(&note), span: Span::default() };
+    let hint = |note: String| Hint { kind: HintKind::Note, message: in_words_of_copy(&note), span: Span::default() };
     summary.hints.extend(notes.into_iter().map(hint));
     summary.counters.nodes_created = done.nodes_created;
     summary.counters.edges_created = done.edges_created;
@@ -112,10 +118,11 @@ pub(crate) fn report(sink: &mut dyn ResultSink, row: &[(&str, Value)]) -> Result
     Ok(())
 }
 
-fn path(file: &CopyValue, parameters: &Parameters) -> Result<PathBuf> {
+/// The text that names a file.
+pub(crate) fn text_of(file: &CopyValue, parameters: &Parameters) -> Result<Arc<str>> {
     match value_of(file, parameters)? {
-        Value::String(text) => Ok(PathBuf::from(text.strip_prefix("file://").unwrap_or(&text))),
-        other => Err(error!(Type, "COPY needs the name of a file as text, found {}", other.type_name())),
+        Value::String(text) => Ok(text),
+        other => Err(error!(Type, "expected the name of a file as text, found {}", other.type_name())),
     }
 }
 
@@ -197,13 +204,19 @@ impl Options {
     }
 
     /// The plan of importing files as nodes of a label or, if ends or a known type say so, edges of a type.
-    fn import_plan(&mut self, name: &Arc<str>, files: Vec<PathBuf>, database: &Database) -> Result<ImportPlan> {
+    fn import_plan(
+        &mut self,
+        name: &Arc<str>,
+        files: Vec<PathBuf>,
+        access: &FileAccess,
+        database: &Database,
+    ) -> Result<ImportPlan> {
         let mut plan =
             ImportPlan { read: self.read_options()?, threads: database.config().threads, ..ImportPlan::default() };
         let has_header = self.flag("header")?;
         plan.read.has_header = has_header;
         if let Some(file) = self.text(&["skip_bad"])? {
-            plan.on_bad_row = OnBadRow::Skip(PathBuf::from(file));
+            plan.on_bad_row = OnBadRow::Skip(access.to_write(STATEMENT, &file)?);
         }
         plan.on_duplicate = match self.text(&["on_duplicate"])?.as_deref() {
             None | Some("error") => OnDuplicate::Error,

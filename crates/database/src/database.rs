@@ -195,13 +195,6 @@ impl Database {
         Arc::strong_count(&self.shared) == 1
     }
 
-    /// Refuses `LOAD CSV` in statements that start from now on: their authors are not on this machine. Callers refuse
-    /// statements whose [`Action`](crate::Action) is `Copy` by themselves, in [`ResultSink::admits`](crate::ResultSink::admits).
-    pub fn forbid_files(&self) {
-        let mut held = self.shared.registry.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::make_mut(&mut held).procedures.replace(crate::registry::refused_load_csv());
-    }
-
     /// Data behind the sound parts of the store's logs when it was opened: left by a crash, or damaged since.
     pub fn torn_logs(&self) -> &[storage::TornLog] {
         self.shared.store.torn_logs()

@@ -48,6 +48,7 @@ mod copy;
 pub mod database;
 mod engine;
 pub mod export;
+mod files;
 pub mod import;
 pub mod line_log;
 pub mod load;
@@ -82,7 +83,9 @@ pub use attach::{
 pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
 pub use engine::is_ring;
+pub use exec::Quota;
 pub use exec::profile::Counters;
+pub use files::FileAccess;
 pub use model::memory::parse_bytes;
 pub use model::meter::{Wait, Waits};
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};

@@ -11,12 +11,14 @@ pub enum Action {
     Write,
     /// It commits on its own, more than once.
     Batches,
-    /// It copies from or to files, or attaches or copies a source.
+    /// It copies from or to files.
     Copy,
+    /// It attaches, detaches or copies a source.
+    Attach,
     /// It tells a plan.
     Control,
-    /// It merges what was written into files.
-    Checkpoint,
+    /// It merges what was written into files, or copies the store.
+    Maintenance,
     /// It changes databases, users or roles of a server.
     Administration,
     /// It begins or ends a transaction.
@@ -89,7 +91,9 @@ fn is_apart(operator: &Operator) -> bool {
 
 fn is_known_apart(kind: &OperatorKind) -> bool {
     match kind {
-        OperatorKind::Call { procedure, .. } => procedure.starts_with("dbms.") || &**procedure == "db.ping",
+        OperatorKind::Call { procedure, .. } => {
+            procedure.starts_with("dbms.") || procedure.starts_with("tx.") || &**procedure == "db.ping"
+        }
         OperatorKind::Unit
         | OperatorKind::Argument { .. }
         | OperatorKind::Filter { .. }

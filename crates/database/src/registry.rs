@@ -8,6 +8,7 @@ use exec::functions::FunctionCatalog;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
 use crate::attachments::Attachments;
+use crate::files::FileAccess;
 use crate::load::TableSource;
 use crate::settings::Config;
 use crate::statistics::ListStatistics;
@@ -43,8 +44,11 @@ impl Registry {
         surroundings: Option<&Surroundings>,
     ) -> Registry {
         let mut procedures = Procedures::default();
-        let own: Vec<Arc<dyn Procedure>> =
-            vec![ListStatistics::procedure(), load_csv::procedure(), load_from::procedure(Arc::default())];
+        let own: Vec<Arc<dyn Procedure>> = vec![
+            ListStatistics::procedure(),
+            load_csv::procedure(FileAccess::default()),
+            load_from::procedure(Arc::default()),
+        ];
         let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views));
         all.for_each(|procedure| procedures.register(procedure));
         crate::attach::procedures(attachments).into_iter().for_each(|procedure| procedures.register(procedure));
@@ -57,11 +61,6 @@ impl Registry {
     }
 }
 
-/// `LOAD CSV` where files are none of the callers' business.
-pub(crate) fn refused_load_csv() -> Arc<dyn Procedure> {
-    load_csv::refused()
-}
-
 impl Registry {
     /// Adds a procedure, under a name that is new, and to the list of all.
     pub(crate) fn add(&mut self, procedure: Arc<dyn Procedure>) {
@@ -69,11 +68,13 @@ impl Registry {
         self.procedures.replace(listing::procedures(&self.procedures));
     }
 
-    /// The same, for a session that has tables.
-    pub(crate) fn with_tables(&self, tables: &Arc<Tables>) -> Registry {
+    /// The same, for a session that may have tables, and may name these files.
+    pub(crate) fn for_session(&self, tables: Option<&Arc<Tables>>, files: &FileAccess) -> Registry {
         let mut procedures = self.procedures.clone();
+        procedures.replace(load_csv::procedure(files.clone()));
+        let tables = tables.unwrap_or(&self.tables).clone();
         procedures.replace(load_from::procedure(tables.clone()));
-        Registry { functions: self.functions.clone(), procedures, tables: tables.clone() }
+        Registry { functions: self.functions.clone(), procedures, tables }
     }
 
     /// A number for the names of tables and their columns, which a plan rests on; 0 without tables.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-pub use cypher::Hint;
+pub use cypher::{Hint, HintKind};
 use exec::identity::{numbered, rename};
 use exec::profile::Counters;
 use model::meter::Meter;

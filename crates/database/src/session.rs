@@ -5,7 +5,9 @@
 
 mod account;
 mod administration;
+mod callables;
 mod edges;
+mod maintenance;
 mod profiling;
 
 use std::borrow::Cow;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use cypher::plan::{PlanMode, Prefix};
 use exec::identity::{edges_of_parameters, located, rename_parameters};
 use exec::profile::Summary;
-use exec::{Environment, QueryMemory, RunSettings, Transactions};
+use exec::{Environment, QueryMemory, Quota, RunSettings, Transactions};
 use model::limits::{QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX, SHORT_QUERY_BYTES};
 use model::meter;
 use model::platform::Clock;
@@ -29,6 +31,7 @@ use crate::administration::{Client, Command};
 use crate::attempts::transact;
 use crate::compiling::{Facts, Text, compile};
 use crate::database::Database;
+use crate::files::FileAccess;
 use crate::outlook::Outlook;
 use crate::phases::{Phase, Stopwatch};
 use crate::plan_cache::Compiled;
@@ -38,6 +41,7 @@ use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
 use crate::settings::Config;
 use crate::trace::{Recorder, TraceEvent, TraceKind};
 use account::{Account, CountedSink};
+use callables::Callables;
 
 /// A session: runs statements, one at a time.
 pub struct Session {
@@ -50,10 +54,12 @@ pub struct Session {
     isolation: IsolationLevel,
     interrupt: Interrupt,
     query_memory_max: Option<usize>,
+    /// The limit of memory that the statements of its user share.
+    quota: Option<Arc<Quota>>,
     timeout: Option<Duration>,
     priority: Priority,
     turn: Arc<Turn>,
-    tables: Option<Arc<Tables>>,
+    callables: Callables,
     /// Maximum time for which the next statement is tried.
     trial: Option<Duration>,
     /// Clock that time limits are measured by.
@@ -122,10 +128,11 @@ impl Session {
             isolation,
             interrupt,
             query_memory_max,
+            quota: None,
             timeout,
             priority,
             turn,
-            tables: None,
+            callables: Callables::default(),
             trial: None,
             clock,
             registration,
@@ -156,16 +163,24 @@ impl Session {
 
     /// The tables that `LOAD FROM` knows in the statements that are run from now on.
     pub fn set_tables(&mut self, tables: Option<Arc<Tables>>) {
-        self.tables = tables;
+        self.callables.set_tables(tables);
+    }
+
+    /// The files that statements may name from now on; all that the process reaches if nothing is said. Callers that let in others
+    /// than the owner of the process refuse statements whose [`Action`](crate::Action) is `Attach` too, in
+    /// [`ResultSink::admits`].
+    pub fn set_files(&mut self, files: FileAccess) {
+        self.callables.set_files(files);
+    }
+
+    /// The files that statements may name.
+    pub(crate) fn files(&self) -> &FileAccess {
+        self.callables.files()
     }
 
     /// Functions and procedures that the next statement can call.
     fn registry(&self) -> Arc<Registry> {
-        let registry = self.database.registry();
-        match &self.tables {
-            Some(tables) => Arc::new(registry.with_tables(tables)),
-            None => registry,
-        }
+        self.callables.registry(self.database.registry())
     }
 
     /// The flag that stops the running statement, from another thread.
@@ -186,6 +201,17 @@ impl Session {
     /// The memory limit in bytes of the statements that are run from now on; `None` for half of the database's limit.
     pub fn set_query_memory(&mut self, bytes: Option<usize>) {
         self.query_memory_max = bytes;
+    }
+
+    /// A limit of memory that the statements which are run from now on share with those of other sessions.
+    pub fn set_quota(&mut self, quota: Option<Arc<Quota>>) {
+        self.quota = quota;
+    }
+
+    /// The account of the memory of a statement.
+    fn query_memory(&self) -> QueryMemory {
+        let (budget, spill) = (self.database.memory().clone(), self.database.shared.spill.clone());
+        QueryMemory::new(budget, self.query_memory_max, spill).within(self.quota.clone())
     }
 
     /// Sets the time limit of statements that are run from now on; `None` for no limit. A statement that exceeds it
@@ -411,12 +437,11 @@ impl Session {
                 account.watch.during(Phase::Commit, || self.commit_listening()).map(|()| StatementSummary::default())
             }
             Text::Rollback => self.rollback_here().map(|()| StatementSummary::default()),
-            Text::Checkpoint if self.in_transaction() => {
-                Err(error!(TransactionState, "CHECKPOINT writes what is committed, and a transaction is open")
-                    .with_remedy("commit or roll it back first"))
-            }
-            Text::Checkpoint => {
-                account.watch.during(Phase::Run, || self.database.checkpoint()).map(|()| StatementSummary::default())
+            Text::Maintenance(work) => {
+                account.watch.switch(Phase::Run);
+                // It would keep files that are merged away.
+                drop(snapshot);
+                self.maintain(&work, parameters, sink)
             }
             Text::Administration(command) => self.administer(account, &command, parameters),
             Text::Copy(copy) => {
@@ -467,7 +492,7 @@ impl Session {
         parameters.values().try_for_each(Value::check_extent)?;
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (&self.database, self.isolation);
-        let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());
+        let memory = self.query_memory();
         let transaction_us = self.transaction.is_some().then_some(self.began_us);
         let has_sources = !database.shared.attachments.now().sources().is_empty();
         let (interrupt, memory_account) = (&self.interrupt, &memory);

@@ -104,6 +104,14 @@ const IDS: &[ArgumentSpec] = &[ArgumentSpec {
     default: None,
 }];
 
+const DATA: &[ArgumentSpec] = &[ArgumentSpec {
+    name: "data",
+    type_name: "MAP",
+    description: "Entries for SHOW TRANSACTIONS; others of the same name give way.",
+    default: None,
+}];
+
+const METADATA: &[YieldSpec] = &[of("metadata", "MAP")];
 const COMPONENT: &[YieldSpec] = &[text("name"), texts("versions"), text("edition")];
 const PING: &[YieldSpec] = &[flag("success")];
 const INFO: &[YieldSpec] = &[text("id"), text("name"), of("creationDate", "STRING")];
@@ -231,6 +239,25 @@ fn of_activity() -> Vec<Tool> {
             let flags = if user.must_change { vec![Value::string("password_change_required")] } else { Vec::new() };
             Ok(vec![vec![Value::string(&user.name), roles(&user), Value::list(flags)]])
         }),
+        tool("tx.getMetaData", "What the client said of this transaction.", METADATA, |surroundings, context, _| {
+            Ok(vec![vec![surroundings.activity.metadata_of(context.interrupt)]])
+        }),
+        with(
+            DATA,
+            tool(
+                "tx.setMetaData",
+                "Adds to what is said of this transaction.",
+                &[],
+                |surroundings, context, arguments| {
+                    let said = &arguments[0];
+                    if !matches!(said, Value::Map(_)) {
+                        return Err(error!(Type, "tx.setMetaData needs a map, found {}", said.type_name()));
+                    }
+                    surroundings.activity.add_metadata(context.interrupt, said);
+                    Ok(Vec::new())
+                },
+            ),
+        ),
         tool(
             "dbms.currentUser",
             "The user of this session, for SHOW CURRENT USER.",

@@ -33,11 +33,7 @@ pub fn used_database(text: &str) -> Option<UsedDatabase> {
     if tokens.get(at + 2).is_some_and(|next| matches!(next.kind, TokenKind::Dot | TokenKind::LeftParen)) {
         return None;
     }
-    let chosen = match name.kind {
-        TokenKind::Word => word(name).to_owned(),
-        TokenKind::QuotedName => word(name).trim_matches('`').replace("``", "`"),
-        _ => return None,
-    };
+    let chosen = lexer::name_of(text, name)?;
     let (start, end) = (tokens[at].span.start as usize, name.span.end as usize);
     let statement = format!("{}{}{}", &text[..start], " ".repeat(end - start), &text[end..]);
     Some(UsedDatabase { name: chosen, statement })
@@ -56,6 +52,7 @@ mod tests {
         };
         check("USE sales MATCH (n) RETURN n", "sales", "          MATCH (n) RETURN n");
         check("/* use */ use `a-b``c` RETURN 1", "a-b`c", "/* use */              RETURN 1");
+        check("USE ```a``` RETURN 1", "`a`", "            RETURN 1");
         check("profile USE x\nRETURN 1", "x", "profile      \nRETURN 1");
         check("USE x", "x", "     ");
         for text in [

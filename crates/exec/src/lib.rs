@@ -17,6 +17,7 @@
 //! - [`identity`]: edges as they leave a view and enter another.
 //! - [`procedures`]: what `CALL` and `SHOW` can ask of the schema and the functions.
 //! - [`memory`]: what a query holds in memory, its limit, and the temporary files behind it.
+//! - [`quota`]: a limit of memory that the queries of one user share.
 //! - [`profile`]: what a run did.
 //! - [`run`](mod@run): the entry points.
 //!
@@ -32,6 +33,7 @@ pub mod identity;
 pub mod memory;
 pub mod procedures;
 pub mod profile;
+mod quota;
 pub mod run;
 
 mod adjacency;
@@ -64,6 +66,7 @@ pub use context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunne
 pub use memory::{Charge, MemoryFigures, QueryMemory, SpillSpace};
 pub use prepare::prepare;
 pub use profile::{Counters, OperatorProfile, Summary};
+pub use quota::Quota;
 pub use run::{ResultSink, run};
 pub use runtime::Prepared;
 pub use runtime::{Environment, RunSettings, Transactions};

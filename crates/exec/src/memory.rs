@@ -19,6 +19,7 @@ use model::platform::{Disk, TemporaryFile};
 use model::procedure::Workspace;
 use model::{Column, Consumer, Error, Map, MemoryBudget, Result, error};
 
+use crate::quota::Quota;
 use crate::size::column_bytes;
 
 /// Bytes of the budget that a query keeps at hand although it holds less.
@@ -117,6 +118,8 @@ pub struct QueryMemory {
     reserved: AtomicUsize,
     reservation: Mutex<Reservation>,
     operators: Mutex<Map<OperatorId, Arc<OperatorAccount>>>,
+    /// The limit that it shares with other queries.
+    quota: Option<Arc<Quota>>,
 }
 
 impl fmt::Debug for QueryMemory {
@@ -139,7 +142,15 @@ impl QueryMemory {
             reservation: Mutex::new(budget.empty(Consumer::Query)),
             budget,
             operators: Mutex::default(),
+            quota: None,
         }
+    }
+
+    /// The same, bounded besides by what other queries of the same user leave.
+    #[must_use]
+    pub fn within(mut self, quota: Option<Arc<Quota>>) -> QueryMemory {
+        self.quota = quota;
+        self
     }
 
     /// An account without a limit and without a place to spill to.
@@ -186,7 +197,15 @@ impl QueryMemory {
     /// guard.
     pub fn charge(&self, operator: &'static str, bytes: usize) -> Result<()> {
         let now = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let outcome = if now > self.limit { Err(self.refusal(operator, bytes)) } else { self.cover(operator, now) };
+        let outcome = match &self.quota {
+            _ if now > self.limit => Err(self.refusal(operator, bytes)),
+            Some(quota) if !quota.take(bytes) => Err(quota.refusal(operator, bytes)),
+            quota => self.cover(operator, now).inspect_err(|_| {
+                if let Some(quota) = quota {
+                    quota.give_back(bytes);
+                }
+            }),
+        };
         match outcome {
             Ok(()) => {
                 self.peak.fetch_max(now, Ordering::Relaxed);
@@ -202,6 +221,9 @@ impl QueryMemory {
     pub fn count(&self, bytes: usize) {
         let now = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(now, Ordering::Relaxed);
+        if let Some(quota) = &self.quota {
+            quota.count(bytes);
+        }
         if now > self.reserved.load(Ordering::Relaxed) {
             let mut reservation = lock(&self.reservation);
             let now = self.used();
@@ -216,6 +238,9 @@ impl QueryMemory {
     pub fn release(&self, bytes: usize) {
         let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "a query gives back what it took");
+        if let Some(quota) = &self.quota {
+            quota.give_back(bytes);
+        }
         if self.reserved.load(Ordering::Relaxed) > before.saturating_sub(bytes) + SLACK_BYTES {
             let mut reservation = lock(&self.reservation);
             let left = self.used() + SLACK_BYTES / 4;
@@ -247,12 +272,22 @@ impl QueryMemory {
     }
 }
 
+impl Drop for QueryMemory {
+    fn drop(&mut self) {
+        // What a procedure has not given back.
+        if let Some(quota) = &self.quota {
+            quota.give_back(self.used());
+        }
+    }
+}
+
 /// The workspace of a procedure: it may hold as much as its query may, as far as others leave it.
 impl Workspace for QueryMemory {
     fn bytes_free(&self) -> usize {
         let used = self.used();
         let at_hand = self.reserved.load(Ordering::Relaxed).saturating_sub(used);
         let left = self.budget.bytes_available().saturating_add(at_hand);
+        let left = self.quota.as_ref().map_or(left, |quota| quota.left().min(left));
         self.limit.saturating_sub(used).min(left)
     }
 
@@ -480,7 +515,9 @@ pub(crate) fn floor_bytes(limit: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{QueryMemory, SpillSpace};
+    use std::sync::Arc;
+
+    use super::{QueryMemory, Quota, SpillSpace};
     use cypher::plan::OperatorId;
     use model::procedure::Workspace;
     use model::{ErrorCode, MemoryBudget};
@@ -508,6 +545,35 @@ mod tests {
         assert_eq!(memory.figures()[&OperatorId(3)].peak_bytes, 600_000);
         drop(memory);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn queries_of_one_user_share_a_quota() {
+        let budget = MemoryBudget::new(64 << 20);
+        let quota = Quota::new("ann", 1_000_000);
+        let query = |quota: Option<&Arc<Quota>>| {
+            QueryMemory::new(budget.clone(), Some(2_000_000), SpillSpace::none()).within(quota.cloned())
+        };
+        let (first, second, others) = (query(Some(&quota)), query(Some(&quota)), query(None));
+        let mut sort = first.open("Sort", None);
+        sort.hold(600_000).unwrap();
+        let error = second.open("HashJoin", None).hold(500_000).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Limit);
+        let expected = "HashJoin needs 500000 more bytes of memory; the queries of the user 'ann' hold 600000 of the 1000000 bytes \
+                        that they may hold together";
+        assert_eq!(error.message(), expected);
+        assert_eq!((second.used(), quota.used(), second.bytes_free()), (0, 600_000, 400_000));
+        others.open("HashJoin", None).hold(1_500_000).unwrap();
+        // What is merely counted may pass the limit, and is given back like all else.
+        second.count(900_000);
+        assert_eq!((quota.used(), first.bytes_free()), (1_500_000, 0));
+        sort.hold(100_000).unwrap();
+        assert_eq!(quota.used(), 1_000_000);
+        drop(sort);
+        // A procedure that keeps what it took.
+        first.take("PageRank", 50_000).unwrap();
+        drop((first, second, others));
+        assert_eq!((quota.used(), budget.used()), (0, 0));
     }
 
     #[test]

@@ -164,10 +164,16 @@ impl Database {
     /// Copies the store as it is now into a new directory, while it is used.
     #[pyo3(signature = (destination, base=None))]
     fn backup(&self, py: Python<'_>, destination: PathBuf, base: Option<PathBuf>) -> PyResult<()> {
-        let (interrupt, shared) = (Interrupt::new(), self.shared.clone());
-        let flag = interrupt.clone();
+        let mut session = self.shared.graph().map_err(raised)?.session();
+        let flag = session.interrupt();
         while_it_runs(py, &flag, move || {
-            shared.database_to("backup()")?.backup(&destination, base.as_deref(), &interrupt).map(|_| ())
+            let mut parameters = Parameters::from_iter([("to".into(), text_of(&destination)?)]);
+            let mut statement = "BACKUP DATABASE TO $to".to_owned();
+            if let Some(base) = &base {
+                parameters.insert("base".into(), text_of(base)?);
+                statement.push_str(" BASE $base");
+            }
+            session.query(&statement, &parameters).map(drop)
         })
     }
 

@@ -97,9 +97,9 @@ impl ResultSink for HereSink {
     fn admits(&mut self, outlook: &Outlook) -> bool {
         self.outlook = Some(*outlook);
         self.is_refused = match outlook.action {
-            Action::Control | Action::Checkpoint | Action::Administration | Action::Transaction => self.refuses_control,
+            Action::Control | Action::Administration | Action::Transaction => self.refuses_control,
             Action::Read | Action::Write => outlook.calls_procedure || outlook.work > HERE_WORK_MAX,
-            Action::Batches | Action::Copy => true,
+            Action::Batches | Action::Copy | Action::Attach | Action::Maintenance => true,
         };
         !self.is_refused
     }

@@ -264,9 +264,11 @@ fn needed(outlook: &Outlook) -> Option<Role> {
         Action::Control => Some(Role::Reader),
         Action::Write | Action::Batches if outlook.is_schema => Some(Role::Admin),
         Action::Write | Action::Batches => Some(Role::Writer),
-        Action::Checkpoint => Some(Role::Admin),
-        // Refused to all clients; and here, should that change.
+        Action::Maintenance => Some(Role::Admin),
+        // It makes constraints, and files.
         Action::Copy => Some(Role::Admin),
+        // Refused to all who have roles; and here, should that change.
+        Action::Attach => Some(Role::Admin),
         Action::Administration | Action::Transaction => None,
     }
 }
@@ -303,8 +305,9 @@ mod tests {
             (Action::Write, false, Some(Role::Writer)),
             (Action::Batches, false, Some(Role::Writer)),
             (Action::Write, true, Some(Role::Admin)),
-            (Action::Checkpoint, false, Some(Role::Admin)),
+            (Action::Maintenance, false, Some(Role::Admin)),
             (Action::Copy, false, Some(Role::Admin)),
+            (Action::Attach, false, Some(Role::Admin)),
             (Action::Administration, false, None),
             (Action::Transaction, false, None),
         ] {

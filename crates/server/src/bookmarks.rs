@@ -1,7 +1,11 @@
 //! Bookmarks: names of moments that transactions come after.
 //!
 //! On one server every transaction comes after all that were committed before it began, so nothing is waited for. A bookmark
-//! that this store never gave out is refused: its client has mixed up servers.
+//! that this store never gave out is refused: its client has mixed up servers. As in Neo4j, it is that of the last commit: one who has
+//! only read gets it again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -12,6 +16,8 @@ const PREFIX: &str = "knotwork";
 #[derive(Debug)]
 pub(crate) struct Bookmarks {
     store: String,
+    /// Of each database the number of commits that were seen last, and a moment when there were as many.
+    last: Mutex<BTreeMap<Arc<str>, (u64, i64)>>,
 }
 
 impl Bookmarks {
@@ -20,12 +26,17 @@ impl Bookmarks {
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
         let store = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        Bookmarks { store }
+        Bookmarks { store, last: Mutex::default() }
     }
 
-    /// The bookmark of a moment, in microseconds since the Unix epoch.
-    pub(crate) fn at(&self, unix_us: i64) -> String {
-        format!("{PREFIX}:{}:{unix_us}", self.store)
+    /// The bookmark of a database that has had so many commits at a moment, in microseconds since the Unix epoch.
+    pub(crate) fn of(&self, database: &Arc<str>, commits: u64, unix_us: i64) -> String {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (seen, moment) = last.entry(database.clone()).or_insert((commits, unix_us));
+        if commits > *seen {
+            (*seen, *moment) = (commits, unix_us);
+        }
+        format!("{PREFIX}:{}:{moment}", self.store)
     }
 
     /// True if this store may have given it out before that moment.
@@ -42,12 +53,17 @@ impl Bookmarks {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::Bookmarks;
 
     #[test]
     fn what_was_given_out_is_known_again() {
         let bookmarks = Bookmarks::new("a.knot".as_ref());
-        let given = bookmarks.at(5_000);
+        let database = Arc::from("neo4j");
+        let given = bookmarks.of(&database, 7, 5_000);
+        assert_eq!(bookmarks.of(&database, 7, 5_500), given, "nothing was committed");
+        assert_ne!(bookmarks.of(&database, 8, 5_500), given);
         assert!(bookmarks.is_ours(&given, 5_000));
         assert!(!bookmarks.is_ours(&given, 4_999));
         assert!(!Bookmarks::new("b.knot".as_ref()).is_ours(&given, 6_000));

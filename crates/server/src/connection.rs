@@ -120,16 +120,24 @@ impl Connection {
         self.link.user = user.to_owned();
         // The first statement makes the session, in its database.
         let client = self.client();
+        let quota = self.link.server.quotas.of(user);
         if let Some(session) = &mut self.session {
             session.set_client(client);
+            session.set_quota(quota);
         }
     }
 
     /// A session of its client in a database.
     pub(crate) fn new_session(&self, database: &Database) -> Session {
         let mut session = database.session();
-        if let Some(own) = self.link.own {
-            own.set(&mut session, self.link.wire.peer().is_some());
+        let is_network = self.link.wire.peer().is_some();
+        if is_network {
+            let server = &self.link.server;
+            session.set_files(server.settings.files.clone());
+            session.set_quota(server.quotas.of(&self.link.user));
+        }
+        if let Some(own) = &self.link.own {
+            own.set(&mut session, is_network);
         }
         session.set_client(self.client());
         session

@@ -111,9 +111,7 @@ impl Databases {
     fn open_one(&self, directory: &Path) -> Result<Database> {
         let memory = self.folder.as_ref().map(|folder| folder.memory_bytes_max);
         let config = Config { memory_bytes_max: memory, ..self.home.database.config().clone() };
-        let database = Database::open(directory, config)?;
-        database.forbid_files();
-        Ok(database)
+        Database::open(directory, config)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Arc<str>, State>> {

@@ -51,13 +51,6 @@ pub(crate) fn cut() -> Failure {
     failure
 }
 
-/// A statement that reaches files and other databases, from another process than the one that has the store.
-pub(crate) fn not_from_another_process() -> Failure {
-    let message = "COPY, ATTACH, DETACH and PRELOAD work in the process that has the store open";
-    let error = Error::new(ErrorCode::Unsupported, message);
-    of_error(&error.with_remedy("run it there, or once that process has ended"), "")
-}
-
 /// The database that was asked for is none of ours.
 pub(crate) fn no_database(name: &str) -> Failure {
     let error = Error::new(ErrorCode::NotFound, format!("there is no database '{name}' here"));

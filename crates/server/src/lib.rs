@@ -54,6 +54,7 @@ mod outlet;
 mod own;
 mod pool;
 mod private_file;
+mod quotas;
 mod rows;
 pub mod serve;
 pub mod settings;

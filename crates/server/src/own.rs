@@ -1,16 +1,19 @@
 //! Sessions of our own clients: they have the semantics of a session in the same process. A statement that fails is undone alone, and
 //! `RESET` stops a statement, but leaves the transaction open; a time limit is one of each statement.
 
+use std::path::PathBuf;
+
 use bolt::message::{Map, get, text};
 use bolt::{Value, own};
-use database::{IsolationLevel, Priority, Session};
+use database::{FileAccess, IsolationLevel, Priority, Session};
 
 /// Settings of the session of one of our own clients.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Own {
     isolation: Option<IsolationLevel>,
     priority: Option<Priority>,
     query_memory: Option<usize>,
+    folder: Option<PathBuf>,
 }
 
 impl Own {
@@ -27,12 +30,13 @@ impl Own {
             Some(Value::Int(bytes)) => usize::try_from(*bytes).ok(),
             _ => None,
         };
-        Some(Own { isolation, priority, query_memory })
+        let folder = text(settings, own::FOLDER).map(PathBuf::from);
+        Some(Own { isolation, priority, query_memory, folder })
     }
 
     /// Gives them to a session. Over the network, where others than the owner of the process may come, the priority and the memory of
     /// statements stay what the server has.
-    pub(crate) fn set(self, session: &mut Session, is_network: bool) {
+    pub(crate) fn set(&self, session: &mut Session, is_network: bool) {
         if let Some(isolation) = self.isolation {
             session.set_isolation(isolation);
         }
@@ -42,6 +46,7 @@ impl Own {
         if let Some(priority) = self.priority {
             session.set_priority(priority);
         }
+        session.set_files(FileAccess::Everywhere(self.folder.clone()));
         if self.query_memory.is_some() {
             session.set_query_memory(self.query_memory);
         }

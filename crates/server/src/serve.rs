@@ -24,6 +24,7 @@ use crate::credentials::Credentials;
 use crate::databases::Databases;
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
+use crate::quotas::Quotas;
 use crate::settings::{Admission, Settings};
 use crate::socket::Listener;
 use crate::tls::{Identity, Watch};
@@ -47,6 +48,7 @@ pub(crate) struct Server {
     arrivals: Arc<Arrivals>,
     pub(crate) bookmarks: Bookmarks,
     pub(crate) pool: Pool,
+    pub(crate) quotas: Quotas,
     /// Transactions of clients of HTTP, between their requests.
     pub(crate) transactions: Transactions,
     pub(crate) counts: Counts,
@@ -115,6 +117,7 @@ impl Server {
         let arrivals = Arrivals::new((database.memory().limit() / ARRIVALS_SHARE).max(settings.message_bytes_max));
         let bookmarks = Bookmarks::new(database.path());
         let databases = Arc::new(Databases::open(database.clone(), settings.databases.clone())?);
+        let quotas = Quotas::new(settings.user_memory_bytes_max);
         let audit = Audit(settings.audit_log.clone());
         let server = Server {
             database,
@@ -126,6 +129,7 @@ impl Server {
             arrivals,
             bookmarks,
             pool: Pool::default(),
+            quotas,
             transactions: Transactions::default(),
             counts: Counts::default(),
             parked: Mutex::default(),
@@ -158,7 +162,6 @@ pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: imp
         Admission::Everybody => None,
     };
     let identity = settings.tls.as_ref().map(|tls| Identity::read(tls).map(Arc::new)).transpose()?;
-    database.forbid_files();
     let (server, woken) = Server::new(database, settings, credentials, identity)?;
     let addresses: Vec<SocketAddr> = listeners.iter().filter_map(Listener::address).collect();
     server.tell_sites(&addresses);

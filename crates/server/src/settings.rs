@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bolt::Version;
+use database::FileAccess;
 use database::line_log::LineLog;
 
 use crate::databases::Folder;
@@ -34,6 +35,10 @@ pub struct Settings {
     pub admission: Admission,
     /// Folder of the databases that are made by statements; `None` if there are none.
     pub databases: Option<Folder>,
+    /// Files that statements of clients over the network may name.
+    pub files: FileAccess,
+    /// Memory limit in bytes of the statements of one user together; `None` for no limit.
+    pub user_memory_bytes_max: Option<usize>,
     /// Log of logins and of commands about databases and users.
     pub audit_log: Option<Arc<LineLog>>,
     /// TLS; `None` if there is none.
@@ -72,6 +77,8 @@ impl Default for Settings {
             listen: Vec::new(),
             admission: Admission::Everybody,
             databases: None,
+            files: FileAccess::Nowhere,
+            user_memory_bytes_max: None,
             audit_log: None,
             tls: None,
             advertised: None,

@@ -17,6 +17,7 @@ use model::memory::Reservation;
 use crate::connection::{Connection, Link};
 use crate::convert::Form;
 use crate::counts::Protocol;
+use crate::databases::Found;
 use crate::limits::{METADATA_BYTES_MAX, SMALL_VALUES_BYTES, STREAMS_MAX};
 use crate::transactions::Transaction;
 use crate::{convert, failure};
@@ -138,7 +139,7 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         Err(failure) => return connection.fail(failure),
     };
     // In a transaction the scope is that of its beginning; our own client says the limit of each statement.
-    let asked = connection.link.own.map(|_| Scope { timeout_ms: scope.timeout_ms, ..Scope::default() });
+    let asked = connection.link.own.as_ref().map(|_| Scope { timeout_ms: scope.timeout_ms, ..Scope::default() });
     let scope = connection.transaction.as_ref().map_or(scope, |transaction| transaction.scope.clone());
     let checked = match &connection.transaction {
         Some(_) if connection.link.streams.len() >= STREAMS_MAX => {
@@ -236,8 +237,10 @@ fn fail_run(connection: &mut Connection, failure: Failure) {
 }
 
 impl Link {
-    /// The bookmark of this moment.
+    /// The bookmark of the last commit in the database of the session.
     pub(crate) fn bookmark(&self) -> String {
-        self.server.bookmarks.at(self.server.database.clock().unix_us())
+        let place = self.server.databases.find(Some(&self.database));
+        let commits = if let Found::Here(place) = place { place.database.stats().commits } else { 0 };
+        self.server.bookmarks.of(&self.database, commits, self.server.database.clock().unix_us())
     }
 }

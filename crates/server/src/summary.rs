@@ -3,7 +3,7 @@
 use bolt::answer::{self, Position, diagnostic_record, place};
 use bolt::packstream::encode;
 use bolt::{Encoder, Value, Version, own};
-use database::result::Hint;
+use database::result::{Hint, HintKind};
 use database::{Counters, Outlook, PlanLine, StatementSummary};
 
 use crate::failure::position;
@@ -215,16 +215,37 @@ fn operator(rest: &mut &[PlanLine], finding: Option<&str>, words: Words) -> Valu
     Value::Map(entries)
 }
 
-const TITLE: &str = "The query names something that the store has never seen.";
-const NOTIFICATION_CODE: &str = "Neo.ClientNotification.Statement.UnknownPropertyKeyWarning";
+/// A hint as Neo4j knows it.
+struct Known {
+    code: &'static str,
+    status: &'static str,
+    title: &'static str,
+    category: &'static str,
+    severity: &'static str,
+}
 
-fn code(hint: &Hint) -> (&'static str, &'static str) {
-    if hint.message.contains("label") {
-        ("Neo.ClientNotification.Statement.UnknownLabelWarning", "01N50")
-    } else if hint.message.contains("relationship") {
-        ("Neo.ClientNotification.Statement.UnknownRelationshipTypeWarning", "01N51")
-    } else {
-        (NOTIFICATION_CODE, "01N52")
+/// The code, status, title, category and severity that Neo4j has for a kind of hint.
+const fn known(kind: HintKind) -> Known {
+    const UNKNOWN: &str = "The query names something that the store has never seen.";
+    let (code, status, title, category, severity) = match kind {
+        HintKind::UnknownLabel => ("UnknownLabelWarning", "01N50", UNKNOWN, "UNRECOGNIZED", "WARNING"),
+        HintKind::UnknownType => ("UnknownRelationshipTypeWarning", "01N51", UNKNOWN, "UNRECOGNIZED", "WARNING"),
+        HintKind::UnknownProperty => ("UnknownPropertyKeyWarning", "01N52", UNKNOWN, "UNRECOGNIZED", "WARNING"),
+        HintKind::Product => {
+            let title = "The query pairs parts of a pattern that have nothing in common.";
+            ("CartesianProduct", "03N90", title, "PERFORMANCE", "INFORMATION")
+        }
+        HintKind::Unfollowed => {
+            ("HintUnfulfillableIndex", "01N31", "A hint to the planner is not followed.", "HINT", "WARNING")
+        }
+        HintKind::Note => ("GenericNote", "03N00", "The statement did what is told here.", "GENERIC", "INFORMATION"),
+    };
+    Known { code, status, title, category, severity }
+}
+
+impl Known {
+    fn code(&self) -> String {
+        format!("Neo.ClientNotification.Statement.{}", self.code)
     }
 }
 
@@ -233,12 +254,13 @@ pub(crate) fn notifications(ending: &Ending<'_>) -> Vec<Value> {
     let notification = |hint: &Hint| {
         let Position { offset, line, column } = position(ending.text, hint.span.start as usize);
         let place = [("offset", offset), ("line", line), ("column", column)];
+        let known = known(hint.kind);
         let mut entries = texts([
-            ("code", code(hint).0),
-            ("title", TITLE),
+            ("code", &known.code()),
+            ("title", known.title),
             ("description", &hint.message),
-            ("severity", "WARNING"),
-            ("category", "UNRECOGNIZED"),
+            ("severity", known.severity),
+            ("category", known.category),
         ]);
         let place = place.map(|(key, number)| entry(key, Value::Int(number)));
         entries.push(entry("position", Value::Map(place.to_vec())));
@@ -263,18 +285,19 @@ fn statuses(out: &mut Encoder<'_>, ending: &Ending<'_>, hints: &[Hint]) {
     out.map(3);
     diagnostic_record(out);
     for hint in hints {
-        let (neo4j_code, status) = code(hint);
+        let known = known(hint.kind);
+        let sort = if known.severity == "WARNING" { "warn" } else { "info" };
         out.map(6);
-        out.entry("gql_status", status);
-        out.entry("status_description", &format!("warn: {}", hint.message));
+        out.entry("gql_status", known.status);
+        out.entry("status_description", &format!("{sort}: {}", hint.message));
         out.entry("description", &hint.message);
-        out.entry("neo4j_code", neo4j_code);
-        out.entry("title", TITLE);
+        out.entry("neo4j_code", &known.code());
+        out.entry("title", known.title);
         out.string("diagnostic_record");
         out.map(6);
         diagnostic_record(out);
-        out.entry("_severity", "WARNING");
-        out.entry("_classification", "UNRECOGNIZED");
+        out.entry("_severity", known.severity);
+        out.entry("_classification", known.category);
         out.string("_position");
         place(out, position(ending.text, hint.span.start as usize));
     }

@@ -1,18 +1,37 @@
 //! `knot compact`: all writes and files merged as far as that goes.
 
-use database::Access;
+use client::Graph;
+use database::{Access, Config, Interrupt, Parameters};
 use indicatif::HumanBytes;
 
 use super::backup::watched;
 use crate::arguments::CompactArguments;
 use crate::failure::Outcome;
+use crate::signals;
 
 pub(super) fn run(arguments: &CompactArguments) -> Outcome<()> {
-    let database = super::open(&arguments.store, Access::ReadWriteExisting)?;
+    let graph = graph(arguments)?;
+    let Some(database) = graph.database() else {
+        let mut session = graph.session();
+        let _cancelling = signals::cancel_with(session.interrupt());
+        session.query("COMPACT", &Parameters::default())?;
+        eprintln!("{}: compacted by {}", arguments.store.display(), graph.place());
+        return Ok(());
+    };
     let bytes = |info: database::StoreInfo| info.files.iter().map(|(_, length)| length).sum::<u64>();
     let before = bytes(database.info()?);
     watched(|interrupt| database.compact(interrupt))?;
     let after = bytes(database.info()?);
     eprintln!("{}: {} before, {} now", arguments.store.display(), HumanBytes(before), HumanBytes(after));
     Ok(())
+}
+
+/// The store, in this process, or in the one that has it open.
+fn graph(arguments: &CompactArguments) -> Outcome<Graph> {
+    let config = Config { access: Access::ReadWriteExisting, ..Config::default() };
+    let interrupt = Interrupt::new();
+    let _cancelling = signals::cancel_with(interrupt.clone());
+    let graph = Graph::open(&arguments.store, config, &interrupt)?;
+    graph.database().iter().for_each(super::tell_torn);
+    Ok(graph)
 }

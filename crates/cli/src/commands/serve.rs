@@ -1,11 +1,11 @@
 //! `knot serve`: a store for the drivers of Neo4j and clients of HTTP, until Ctrl-C or SIGTERM.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use database::line_log::LineLog;
-use database::{Access, ErrorCode, Interrupt};
+use database::{Access, Error, ErrorCode, FileAccess, Interrupt};
 use server::{Admission, Folder, Settings, Tls, Version, credentials, tls};
 
 use crate::arguments::{Encryption, ServeArguments};
@@ -36,6 +36,8 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     let audit_log = arguments.audit_log.as_ref().map(|path| LineLog::open(path).map(Arc::new));
     let settings = Settings {
         listen,
+        files: arguments.files.as_deref().map_or(Ok(FileAccess::Nowhere), given_files)?,
+        user_memory_bytes_max: arguments.user_memory.as_deref().map(super::import::bytes).transpose()?,
         admission,
         databases: databases.transpose()?,
         audit_log: audit_log.transpose()?,
@@ -85,6 +87,17 @@ fn with_another_way(failure: Failure) -> Failure {
             Failure::Error(error.with_remedy(remedy), text)
         }
         other => other,
+    }
+}
+
+/// The files of a folder, for clients.
+fn given_files(folder: &Path) -> Outcome<FileAccess> {
+    match folder.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(FileAccess::Within(real)),
+        Ok(_) => Err(Failure::UsageOf("serve", format!("--files needs a folder, and {} is a file", folder.display()))),
+        Err(cause) => {
+            Err(Error::of_file(folder, &cause).with_remedy("make the folder, or name another in --files").into())
+        }
     }
 }
 
@@ -142,7 +155,7 @@ fn addresses(arguments: &ServeArguments) -> Outcome<Vec<SocketAddr>> {
     }
 }
 
-fn set_password(users: &std::path::Path) -> Outcome<()> {
+fn set_password(users: &Path) -> Outcome<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     credentials::set_password(users, line.trim_end_matches(['\r', '\n']))?;

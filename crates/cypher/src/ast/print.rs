@@ -114,7 +114,7 @@ impl Display for Statement {
             StatementKind::Begin => f.write_str("BEGIN"),
             StatementKind::Commit => f.write_str("COMMIT"),
             StatementKind::Rollback => f.write_str("ROLLBACK"),
-            StatementKind::Checkpoint => f.write_str("CHECKPOINT"),
+            StatementKind::Maintenance(work) => work.fmt(f),
         }
     }
 }

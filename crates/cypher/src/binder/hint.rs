@@ -9,9 +9,28 @@ use super::Binder;
 use super::tree::GraphHint;
 use crate::ast::{Name, PlannerHint, PlannerHintKind};
 
+/// Kinds of hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintKind {
+    /// A label that the store does not know.
+    UnknownLabel,
+    /// A relationship type that it does not know.
+    UnknownType,
+    /// A property that it does not know.
+    UnknownProperty,
+    /// Parts of a pattern that have nothing in common.
+    Product,
+    /// A `USING` that is not followed.
+    Unfollowed,
+    /// Anything else.
+    Note,
+}
+
 /// Something in a query that is probably not meant: it runs, but likely finds nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {
+    /// Kind of what was found.
+    pub kind: HintKind,
     /// Description of what was found.
     pub message: String,
     /// Place in the query.
@@ -24,7 +43,7 @@ impl Binder<'_> {
         let names = &self.context.schema.labels;
         if names.find(label).is_none() && !names.is_empty() {
             let known = suggestion::did_you_mean(label, names.iter().map(|name| &**name));
-            self.hint(format!("no node has the label {label}"), known, span);
+            self.hint(HintKind::UnknownLabel, format!("no node has the label {label}"), known, span);
         }
     }
 
@@ -33,7 +52,7 @@ impl Binder<'_> {
         let names = &self.context.schema.edge_types;
         if names.find(edge_type).is_none() && !names.is_empty() {
             let known = suggestion::did_you_mean(edge_type, names.iter().map(|name| &**name));
-            self.hint(format!("no relationship has the type {edge_type}"), known, span);
+            self.hint(HintKind::UnknownType, format!("no relationship has the type {edge_type}"), known, span);
         }
     }
 
@@ -42,7 +61,7 @@ impl Binder<'_> {
         let names = &self.context.schema.property_keys;
         if names.find(key).is_none() && !names.is_empty() {
             let known = suggestion::did_you_mean(key, names.iter().map(|name| &**name));
-            self.hint(format!("nothing has the property {key}"), known, span);
+            self.hint(HintKind::UnknownProperty, format!("nothing has the property {key}"), known, span);
         }
     }
 
@@ -55,7 +74,8 @@ impl Binder<'_> {
                     self.scope.get(&name.text, name.span)?;
                 }
                 let message = "USING JOIN is not followed: where parts of a pattern are joined is chosen by cost";
-                self.hints.push(Hint { message: message.to_owned(), span: hint.span });
+                let (kind, message) = (HintKind::Unfollowed, message.to_owned());
+                self.hints.push(Hint { kind, message, span: hint.span });
                 return Ok(None);
             }
             PlannerHintKind::Scan { variable, subject } => (variable, subject, None),
@@ -67,12 +87,12 @@ impl Binder<'_> {
         Ok(Some(GraphHint { slot, subject: text(subject), keys, span: hint.span }))
     }
 
-    fn hint(&mut self, found: String, suggestion: Option<String>, span: Span) {
+    fn hint(&mut self, kind: HintKind, found: String, suggestion: Option<String>, span: Span) {
         let message = match suggestion {
             Some(suggestion) => format!("{found}; {suggestion}"),
             None => found,
         };
-        self.hints.push(Hint { message, span });
+        self.hints.push(Hint { kind, message, span });
     }
 
     /// The hints, each once. A query that writes makes names, so it has none.

@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(query)
     }
 
-    fn file_name(&mut self) -> Result<Expression> {
+    pub(super) fn file_name(&mut self) -> Result<Expression> {
         if !matches!(self.kind(0), TokenKind::String | TokenKind::Parameter) {
             return Err(self.expected("the name of a file as text, or a parameter"));
         }

@@ -4,8 +4,16 @@ use model::{Result, error};
 
 use super::Parser;
 use super::clause::order;
-use crate::ast::{ClauseKind, Query, SingleQuery, Statement, StatementKind, StatementMode, Union};
+use crate::ast::{
+    ClauseKind, Expression, Maintenance, Query, SingleQuery, Statement, StatementKind, StatementMode, Union,
+};
 use crate::token::TokenKind;
+
+/// Options of Neo4j's planner and executor, which change no result.
+const IGNORED_OPTIONS: [&str; 10] = [
+    "runtime", "planner", "updatestrategy", "expressionengine", "operatorengine", "interpretedpipesfallback", "replan",
+    "connectcomponentsplanner", "eageranalyzer", "inferschemaparts",
+];
 
 impl Parser<'_> {
     /// A statement without its semicolon.
@@ -23,19 +31,32 @@ impl Parser<'_> {
         Ok(Statement { span: self.since(start), mode, kind })
     }
 
-    /// `CYPHER 5` or `CYPHER 25` before a statement: both mean what is there.
+    /// `CYPHER 5` or `CYPHER 25` before a statement, and settings of Neo4j's planner and executor, such as `runtime=slotted`. Both
+    /// versions mean what is there, and the settings mean nothing here.
     fn language_version(&mut self) -> Result<()> {
         if !self.is_word(0, "CYPHER") {
             return Ok(());
         }
-        let version = self.token(1);
-        if version.kind != TokenKind::Integer || !["5", "25"].contains(&self.slice(version.span)) {
-            return Err(self.unsupported("the CYPHER prefix with anything but 5 or 25", self.here(), "leave it out"));
+        let prefix = self.advance().span;
+        let version = self.token(0);
+        let is_version = version.kind == TokenKind::Integer && ["5", "25"].contains(&self.slice(version.span));
+        if is_version {
+            self.advance();
         }
-        self.advance();
-        self.advance();
-        if self.is_name(0) && self.kind(1) == TokenKind::Equal {
-            return Err(self.unsupported("an option of the CYPHER prefix", self.here(), "leave it out"));
+        let mut has_options = false;
+        while self.is_name(0) && self.kind(1) == TokenKind::Equal {
+            let option = self.slice(self.token(0).span).to_ascii_lowercase();
+            if !IGNORED_OPTIONS.contains(&option.as_str()) {
+                let remedy = "leave it out; options that are passed over are those of Neo4j, as runtime=slotted";
+                return Err(self.unsupported("this option of the CYPHER prefix", self.here(), remedy));
+            }
+            self.advance();
+            self.advance();
+            self.name("the value of the option")?;
+            has_options = true;
+        }
+        if !is_version && !has_options {
+            return Err(self.unsupported("the CYPHER prefix with anything but 5 or 25", prefix, "leave it out"));
         }
         Ok(())
     }
@@ -67,8 +88,8 @@ impl Parser<'_> {
             }
             return Ok(StatementKind::Begin);
         }
-        if self.take_keyword("CHECKPOINT") {
-            return Ok(StatementKind::Checkpoint);
+        if let Some(work) = self.maintenance()? {
+            return Ok(StatementKind::Maintenance(work));
         }
         if self.is_word(0, "ALTER") && self.is_word(1, "TABLE") {
             return self.alter_table();
@@ -116,6 +137,24 @@ impl Parser<'_> {
             return self.source_statement();
         }
         self.query().map(StatementKind::Query)
+    }
+
+    /// A statement that looks after a store, if one begins here.
+    fn maintenance(&mut self) -> Result<Option<Maintenance<Expression>>> {
+        if self.take_keyword("CHECKPOINT") {
+            return Ok(Some(Maintenance::Checkpoint));
+        }
+        if self.take_keyword("COMPACT") {
+            return Ok(Some(Maintenance::Compact));
+        }
+        if !self.take_keyword("BACKUP") {
+            return Ok(None);
+        }
+        self.expect_keyword("DATABASE")?;
+        self.expect_keyword("TO")?;
+        let to = self.file_name()?;
+        let base = if self.take_keyword("BASE") { Some(self.file_name()?) } else { None };
+        Ok(Some(Maintenance::Backup { to, base }))
     }
 
     /// Queries, each going on with the rows of the one before: `query NEXT query`.

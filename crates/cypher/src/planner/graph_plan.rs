@@ -10,8 +10,8 @@ use super::path_plan::Walk;
 use super::seek::{Seek, SeekTarget};
 use super::step::{ConditionKind, Lookup, Planned, Problem, ScanUnion, Step};
 use super::{Planner, Stream};
-use crate::binder::Hint;
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
+use crate::binder::{Hint, HintKind};
 use crate::optimizer::nullability::never_null;
 use crate::plan::conditions::at;
 use crate::plan::{
@@ -30,6 +30,7 @@ struct Progress {
 impl Planner<'_> {
     /// Matches a pattern for each row.
     pub(super) fn graph(&mut self, stream: &mut Stream, graph: QueryGraph) -> Result<()> {
+        self.hint_product(stream, &graph);
         let mut problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
         if self.config.lookups {
             problem.find_unions();
@@ -43,7 +44,7 @@ impl Planner<'_> {
                     format!("no index on {}({keys}) finds it; the hint is not followed", hint.subject)
                 }
             };
-            self.unmet.push(Hint { message, span: hint.span });
+            self.unmet.push(Hint { kind: HintKind::Unfollowed, message, span: hint.span });
         }
         let order = Order {
             problem: &problem,

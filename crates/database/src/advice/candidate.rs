@@ -8,7 +8,6 @@ use std::sync::Arc;
 use cypher::lexer;
 use cypher::plan::explain::quoted;
 use cypher::plan::{EdgeChoice, IndexRange, OperatorKind, Plan};
-use cypher::token::TokenKind;
 use model::schema::{Index, SortKey, Subject};
 use model::{PropertyKeyId, Schema, Statistics};
 
@@ -138,12 +137,7 @@ pub(super) fn candidates(text: &str, schema: &Schema, statistics: &Statistics) -
 fn words(text: &str) -> Vec<Arc<str>> {
     let mut words: Vec<Arc<str>> = Vec::new();
     for token in lexer::tokens(text).unwrap_or_default() {
-        let word = &text[token.span.start as usize..token.span.end as usize];
-        let name = match token.kind {
-            TokenKind::Word => word.to_owned(),
-            TokenKind::QuotedName => word.trim_matches('`').replace("``", "`"),
-            _ => continue,
-        };
+        let Some(name) = lexer::name_of(text, &token) else { continue };
         if words.iter().all(|known| **known != *name) {
             words.push(name.into());
         }

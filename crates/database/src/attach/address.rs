@@ -55,6 +55,25 @@ pub(super) fn resolve(name: &str, from: &str, options: &AttachOptions) -> Result
     }
 }
 
+/// A string that is to be attached, its relative path as one that begins in a folder.
+pub(super) fn from_folder(folder: &Path, from: &str, dbtype: Option<&str>) -> String {
+    let text = from.trim();
+    let named = scheme(text);
+    if text.starts_with('{') {
+        return text.to_owned();
+    }
+    let driver = match dbtype {
+        Some(dbtype) => Driver::of_engine(dbtype),
+        None => Driver::of_scheme(named),
+    };
+    let is_path = driver.map_or(named.is_empty(), |driver| matches!(driver.address, Place::Path(_)));
+    let (start, path) = text.split_at(if named.is_empty() { 0 } else { named.len() + 1 });
+    match is_path && !path.starts_with('/') && !path.is_empty() {
+        true => format!("{start}{}", folder.join(path).display()),
+        false => text.to_owned(),
+    }
+}
+
 /// A definition from its text or its file.
 fn definition(text: &str) -> Result<GraphDefinition> {
     if text.trim_start().starts_with('{') {
@@ -163,7 +182,9 @@ fn of_connection_string(text: &str, dbtype: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_connection_string, of_text};
+    use std::path::Path;
+
+    use super::{from_folder, of_connection_string, of_text};
 
     #[test]
     fn connection_strings_become_urls() {
@@ -179,6 +200,21 @@ mod tests {
         check("postgresql://h/shop", "postgres", "postgresql://h/shop");
         check("shop.db", "sqlite", "sqlite:shop.db");
         check("x", "duckdb", "unknown DBTYPE duckdb, expected postgres, mysql, sqlite or redis");
+    }
+
+    #[test]
+    fn relative_paths_begin_in_the_folder_of_the_client() {
+        let check =
+            |text, dbtype, expected: &str| assert_eq!(from_folder(Path::new("/home/ann"), text, dbtype), expected);
+        check("shop.db", None, "/home/ann/shop.db");
+        check("shop.json", None, "/home/ann/shop.json");
+        check("/data/shop.db", None, "/data/shop.db");
+        check("sqlite:shop.db", None, "sqlite:/home/ann/shop.db");
+        check("sqlite:///data/shop.db", None, "sqlite:///data/shop.db");
+        check("postgres://h/shop", None, "postgres://h/shop");
+        check("shop.db", Some("sqlite"), "/home/ann/shop.db");
+        check("dbname=shop host=h", Some("postgres"), "dbname=shop host=h");
+        check("{\"url\": \"x\"}", None, "{\"url\": \"x\"}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use cypher::plan::SourceStatement;
 use model::{Column, Result, Value, error};
 use sources::urls::scheme;
 
+use super::address::from_folder;
 use super::{AttachOptions, Preload, PreloadProgress};
 use crate::Parameters;
 use crate::copy::{report, value_of};
@@ -31,8 +32,13 @@ pub(crate) fn run(
             let Value::String(from) = value_of(from, parameters)? else {
                 return Err(error!(Type, "ATTACH needs a URL or a graph definition as text"));
             };
-            let options = AttachOptions::of(options, parameters)?;
+            let mut options = AttachOptions::of(options, parameters)?;
             let name = name.as_deref().map_or_else(|| name_of(&from), str::to_owned);
+            let mut from = from.to_string();
+            if let Some(folder) = session.files().base() {
+                from = from_folder(folder, &from, options.dbtype.as_deref());
+                options.definition = options.definition.map(|text| from_folder(folder, &text, None));
+            }
             let made = database.attach(&name, &from, &options)?;
             let row = [
                 ("name", Value::string(&made.name)),

@@ -1,6 +1,5 @@
 //! `db.loadCsv`: the records of a file of separated values as rows; `LOAD CSV` is a call of it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::procedure::{
@@ -9,21 +8,21 @@ use model::procedure::{
 use model::{Column, ColumnData, Result, Value, error};
 use sources::files::records::Records;
 
+use crate::files::FileAccess;
+
 /// Records given on at once.
 const BATCH_ROWS: usize = 1024;
 
-/// The procedure.
-pub(super) fn procedure() -> Arc<dyn Procedure> {
-    Arc::new(LoadCsv { is_allowed: true })
-}
+/// Name of the statement in errors.
+const STATEMENT: &str = "LOAD CSV";
 
-/// The procedure where files are none of the callers' business.
-pub(super) fn refused() -> Arc<dyn Procedure> {
-    Arc::new(LoadCsv { is_allowed: false })
+/// The procedure for callers who may name these files.
+pub(super) fn procedure(files: FileAccess) -> Arc<dyn Procedure> {
+    Arc::new(LoadCsv { files })
 }
 
 struct LoadCsv {
-    is_allowed: bool,
+    files: FileAccess,
 }
 
 static SIGNATURE: ProcedureSignature = ProcedureSignature {
@@ -64,11 +63,11 @@ impl Procedure for LoadCsv {
     }
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
-        if !self.is_allowed {
-            return Err(error!(Unsupported, "LOAD CSV reads files of the machine that serves this database")
-                .with_remedy("read the file where the client runs, and pass its rows as a parameter to UNWIND"));
-        }
-        let path = path(&arguments[0])?;
+        let Value::String(text) = &arguments[0] else {
+            let found = arguments[0].type_name();
+            return Err(error!(Type, "LOAD CSV needs the name of a file as text, found {found}"));
+        };
+        let path = self.files.to_read(STATEMENT, text)?;
         let mut records = Records::open(&path, delimiter(&arguments[2])?, context.interrupt)?;
         let file = Value::string(&std::path::absolute(&path).unwrap_or(path).display().to_string());
         let mut headers: Option<Vec<Arc<str>>> = None;
@@ -105,35 +104,6 @@ impl Procedure for LoadCsv {
 fn as_map<'f>(names: &[Arc<str>], mut fields: impl Iterator<Item = &'f str>) -> Value {
     let value = |field: Option<&str>| field.filter(|text| !text.is_empty()).map_or(Value::Null, Value::string);
     Value::map(names.iter().map(|name| (name.clone(), value(fields.next()))))
-}
-
-/// The path that a text means.
-fn path(file: &Value) -> Result<PathBuf> {
-    let Value::String(text) = file else {
-        return Err(error!(Type, "LOAD CSV needs the name of a file as text, found {}", file.type_name()));
-    };
-    if let Some(path) = text.strip_prefix("file://") {
-        return Ok(PathBuf::from(unescaped(path)));
-    }
-    match text.split_once("://") {
-        Some((scheme, _)) => Err(error!(Unsupported, "LOAD CSV cannot read {scheme} URLs")
-            .with_remedy("fetch the file first, and name it by its path")),
-        None => Ok(PathBuf::from(&**text)),
-    }
-}
-
-/// The path of a URL, in which `%20` stands for a space.
-fn unescaped(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = if *first == b'%' { tail.get(..2) } else { None };
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn delimiter(terminator: &Value) -> Result<u8> {

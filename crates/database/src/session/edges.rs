@@ -1,7 +1,6 @@
 //! The edges of the graph in arrays, as a statement of its own: for edge programs that are written in another language.
 
 use analytics::EdgePasses;
-use exec::QueryMemory;
 use model::{Result, Value};
 
 use super::Session;
@@ -16,7 +15,7 @@ impl Session {
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
         self.interrupt.become_long(1);
         let database = &self.database;
-        let memory = QueryMemory::new(database.memory().clone(), self.query_memory_max, database.shared.spill.clone());
+        let memory = self.query_memory();
         match &self.transaction {
             Some(transaction) => work(&EdgePasses::open(transaction.view(), settings, &self.interrupt, &memory)?),
             None => {

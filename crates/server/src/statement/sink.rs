@@ -165,7 +165,7 @@ impl<'c> Sink<'c> {
     /// For our own client, whether the statement has committed what it writes: the rows of one that writes come after that.
     fn is_committed(&self) -> Option<bool> {
         let writes = self.outlook.is_some_and(|outlook| outlook.plan_writes && outlook.action != Action::Control);
-        self.link.own.map(|_| writes && !self.is_in_transaction)
+        self.link.own.as_ref().map(|_| writes && !self.is_in_transaction)
     }
 
     /// The statement has come to its end.
@@ -297,12 +297,12 @@ impl ResultSink for Sink<'_> {
         }
         let is_reading = self.scope.mode == Mode::Read;
         self.refusal = match outlook.action {
-            Action::Copy if self.link.wire.peer().is_none() => Some(failure::not_from_another_process()),
-            Action::Copy => Some(failure::plain(
+            // The socket of a store lets in only whom its rights do.
+            Action::Attach if self.link.wire.peer().is_some() => Some(failure::plain(
                 "Neo.ClientError.Security.Forbidden",
                 "42NFF",
                 "syntax error or access rule violation - permission denied",
-                "COPY, ATTACH, DETACH and PRELOAD reach files and other databases, which this server does not let clients do",
+                "ATTACH, DETACH and PRELOAD reach other databases, which this server does not let clients do: start it with --attach",
             )),
             Action::Transaction => Some(failure::plain(
                 "Neo.ClientError.Statement.UnsupportedOperationError",
@@ -310,7 +310,14 @@ impl ResultSink for Sink<'_> {
                 "syntax error or access rule violation - invalid syntax",
                 "BEGIN, COMMIT and ROLLBACK are no statements here: begin and end transactions by the driver",
             )),
-            Action::Write | Action::Batches | Action::Checkpoint | Action::Administration if is_reading => {
+            Action::Write
+            | Action::Batches
+            | Action::Copy
+            | Action::Attach
+            | Action::Maintenance
+            | Action::Administration
+                if is_reading =>
+            {
                 let error =
                     Error::new(ErrorCode::ReadOnly, "the transaction was begun for reading, and the statement writes");
                 Some(failure::of_error(&error.with_remedy("begin it for writing"), ""))
@@ -320,7 +327,6 @@ impl ResultSink for Sink<'_> {
             _ => None,
         };
         let (user, database) = (&self.link.user, &self.link.database);
-        // The socket of a store lets in only whom its rights do.
         let credentials = self.link.server.credentials.as_ref().filter(|_| self.link.wire.peer().is_some());
         if let (None, Some(credentials)) = (&self.refusal, credentials) {
             let denial = administration::refusal(credentials, user, database, outlook);

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use database::{Access, Config, Database, FileAccess};
 use serde_json::json;
 use server::{Admission, Folder, Settings, credentials};
 
@@ -21,6 +22,14 @@ fn start(has_users: bool) -> Running {
         Admission::Everybody
     };
     Running::start_with(Settings { databases, admission, ..Settings::default() }, Default::default(), folder)
+}
+
+/// A client of HTTP with a login.
+fn logged_in(running: &Running, name: &str, password: &str) -> Web {
+    let mut web = Web::connect(running.address);
+    let login = STANDARD.encode(format!("{name}:{password}"));
+    web.headers.push_str(&format!("Authorization: Basic {login}\r\n"));
+    web
 }
 
 fn statement(text: &str) -> String {
@@ -139,12 +148,7 @@ fn a_drop_undoes_transactions_that_are_open() {
 #[test]
 fn roles_are_looked_up_at_each_request() {
     let running = start(true);
-    let as_user = |name: &str, password: &str| {
-        let mut web = Web::connect(running.address);
-        let login = STANDARD.encode(format!("{name}:{password}"));
-        web.headers.push_str(&format!("Authorization: Basic {login}\r\n"));
-        web
-    };
+    let as_user = |name: &str, password: &str| logged_in(&running, name, password);
     let (mut neo4j, mut ann) = (as_user("neo4j", "long enough"), as_user("ann", "also long enough"));
     assert_eq!(code(&mut ann, "neo4j", "RETURN 1").0, 401);
     run(&mut neo4j, "neo4j", "CREATE USER ann SET PASSWORD 'also long enough' CHANGE NOT REQUIRED");
@@ -178,4 +182,90 @@ fn roles_are_looked_up_at_each_request() {
     run(&mut ann, "neo4j", "MATCH (n) RETURN count(n)");
     run(&mut neo4j, "neo4j", "DROP USER ann");
     assert_eq!(code(&mut ann, "neo4j", "RETURN 1").0, 401);
+}
+
+#[test]
+fn clients_reach_the_files_of_one_folder_and_no_others() {
+    let folder = folder();
+    let (given, users) = (folder.join("given"), folder.join("users"));
+    std::fs::create_dir_all(&given).unwrap();
+    std::fs::write(given.join("people.csv"), "id,name\n1,Ann\n2,Bo\n").unwrap();
+    std::fs::write(folder.join("secret.csv"), "id,name\n3,Cy\n").unwrap();
+    credentials::set_password(&users, "long enough").unwrap();
+    let settings = Settings {
+        files: FileAccess::Within(given.canonicalize().unwrap()),
+        databases: Some(Folder { path: folder.join("others"), memory_bytes_max: 64 << 20 }),
+        admission: Admission::Users(users),
+        ..Settings::default()
+    };
+    let running = Running::start_with(settings, Default::default(), folder.clone());
+    let mut neo4j = logged_in(&running, "neo4j", "long enough");
+    run(&mut neo4j, "neo4j", "CREATE USER ann SET PASSWORD 'also long enough' CHANGE NOT REQUIRED");
+    run(&mut neo4j, "neo4j", "CREATE DATABASE sales");
+    run(&mut neo4j, "neo4j", "GRANT ROLE writer TO ann");
+    let mut ann = logged_in(&running, "ann", "also long enough");
+    let secret = folder.join("secret.csv").display().to_string();
+    for database in ["neo4j", "sales"] {
+        for file in ["people.csv", "/people.csv", "file:///people.csv"] {
+            let text = format!("LOAD CSV WITH HEADERS FROM '{file}' AS row RETURN collect(row.name)");
+            assert_eq!(run(&mut ann, database, &text), json!([[["Ann", "Bo"]]]), "{file}");
+        }
+        for file in ["../secret.csv", "file:///../secret.csv", "given/../../secret.csv", "x/../people.csv"] {
+            let (status, code) = code(&mut ann, database, &format!("LOAD CSV FROM '{file}' AS row RETURN row"));
+            assert_eq!((status, &*code), (403, "Neo.ClientError.Security.Forbidden"), "{file}");
+        }
+        // It is looked for in the folder.
+        assert_eq!(code(&mut ann, database, &format!("LOAD CSV FROM '{secret}' AS row RETURN row")).0, 400);
+    }
+    let forbidden = (403, "Neo.ClientError.Security.Forbidden".to_owned());
+    for text in ["COPY Person FROM 'people.csv'", "COPY (RETURN 1 AS x) TO 'x.csv'", "BACKUP DATABASE TO 'copy.knot'"] {
+        assert_eq!(code(&mut ann, "neo4j", text), forbidden, "{text}");
+    }
+    assert_eq!(run(&mut neo4j, "neo4j", "COPY Person FROM 'people.csv'"), json!([[2, 0, 0, 0]]));
+    run(&mut neo4j, "neo4j", "COPY (MATCH (p:Person) RETURN p.name AS name ORDER BY name) TO 'names.csv'");
+    assert_eq!(std::fs::read_to_string(given.join("names.csv")).unwrap(), "name\nAnn\nBo\n");
+    run(&mut neo4j, "neo4j", "BACKUP DATABASE TO 'copy.knot'");
+    let config = Config { access: Access::ReadOnly, ..Config::default() };
+    let copied = Database::open(&given.join("copy.knot"), config).unwrap();
+    let count = copied.session().query("MATCH (p:Person) RETURN count(p)", &Default::default()).unwrap();
+    assert_eq!(count.single(), Some(2.into()));
+    for text in [
+        "COPY (RETURN 1 AS x) TO '../x.csv'",
+        "BACKUP DATABASE TO '../copy.knot'",
+        "COPY Person FROM 'people.csv' (skip_bad = '../bad.csv')",
+        "ATTACH 'sqlite:people.db' AS s",
+    ] {
+        assert_eq!(code(&mut neo4j, "neo4j", text), forbidden, "{text}");
+    }
+}
+
+#[test]
+fn without_a_folder_clients_reach_no_files() {
+    let running = start(false);
+    let mut web = Web::connect(running.address);
+    for text in [
+        "LOAD CSV FROM 'a.csv' AS row RETURN row",
+        "COPY Person FROM 'a.csv'",
+        "COPY (RETURN 1 AS x) TO 'a.csv'",
+        "BACKUP DATABASE TO 'a.knot'",
+        "DETACH s",
+    ] {
+        assert_eq!(code(&mut web, "neo4j", text), (403, "Neo.ClientError.Security.Forbidden".to_owned()), "{text}");
+    }
+    assert_eq!(run(&mut web, "neo4j", "COMPACT"), json!([]));
+}
+
+#[test]
+fn the_statements_of_a_user_share_a_limit_of_memory() {
+    let settings = Settings { user_memory_bytes_max: Some(4 << 20), ..Settings::default() };
+    let running = Running::start(settings);
+    let mut web = Web::connect(running.address);
+    let large = "UNWIND range(1, 1000000) AS i RETURN size(collect(toString(i)))";
+    let (status, code, message) = web.post("/db/neo4j/query/v2", &statement(large)).error();
+    assert!(status >= 400 && message.contains("4194304 bytes that they may hold together"), "{code}: {message}");
+    // Nothing is left of it, and others are not concerned: a process of the same user.
+    let small = "UNWIND range(1, 10000) AS i RETURN size(collect(toString(i)))";
+    assert_eq!(run(&mut web, "neo4j", small), json!([[10_000]]));
+    let mut local = running.database.session();
+    assert_eq!(local.query(large, &Default::default()).unwrap().single(), Some(1_000_000.into()));
 }

@@ -233,6 +233,20 @@ const RULES: &str =
 const INDEXES: &str = "CALL db.indexes() YIELD id, name, state, populationPercent, type, entityType, labelsOrTypes, properties, indexProvider, owningConstraint, lastRead, readCount";
 
 #[test]
+fn maintenance_and_prefixes() {
+    check(&[
+        ("checkpoint", "CHECKPOINT"),
+        ("compact", "COMPACT"),
+        ("backup database to 'a b.knot'", "BACKUP DATABASE TO 'a b.knot'"),
+        ("BACKUP DATABASE TO $to BASE \"x\"", "BACKUP DATABASE TO $to BASE 'x'"),
+        // These words are names elsewhere.
+        ("MATCH (backup)-[:COMPACT]->(base) RETURN backup.checkpoint", ""),
+        ("CYPHER runtime=interpreted RETURN 1", "RETURN 1"),
+        ("cypher 5 planner=COST runtime = slotted PROFILE RETURN 1", "PROFILE RETURN 1"),
+    ]);
+}
+
+#[test]
 fn databases_users_and_roles() {
     check(&[
         ("create database a.b if not exists", "CREATE DATABASE `a.b` IF NOT EXISTS"),
