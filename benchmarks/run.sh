@@ -11,7 +11,8 @@
 # (sources/questions.py).
 # Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
 # Advice compared with what it brings (advice.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources"
+# A server beside Neo4j, if NEO4J names a folder with its jars (server.py).
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources server"
 # chooses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,7 +28,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory indexes cypher shapes advice analytics analytics_large python sources}
+parts=${PARTS:-graph store memory indexes cypher shapes advice analytics analytics_large python sources server}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -42,6 +43,9 @@ for part in $parts; do
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
     advice)
       mkdir -p "$cache/advice"; KNOT=target/release/knot "$python" benchmarks/advice.py "$cache/advice" "${CASES:-100}" ${SEED:+"$SEED"} ;;
+    server)
+      cargo build --release --quiet -p knotwork-client --example server_load
+      KNOT=target/release/knot LOAD=target/release/examples/server_load "$python" benchmarks/server.py "$cache/server" ;;
     shapes)
       "$python" -c 'import neug' 2>/dev/null || "$cache/env/bin/pip" install --quiet neug==0.3.0
       "$python" benchmarks/shapes.py "$cache/shapes" ;;

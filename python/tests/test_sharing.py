@@ -171,7 +171,7 @@ def test_files_are_reached_by_the_process_that_has_the_store(shared, tmp_path, m
         # Its folder is the one in which it was made.
         assert connection.execute(f"COPY Person FROM '{tmp_path}/people.csv'").to_dicts()[0]["nodes"] == 2
     shared.backup(tmp_path / "copy.knot")
-    with knotwork.connect(tmp_path / "copy.knot") as copy:
+    with knotwork.connect(tmp_path / "copy.knot", read_only=True) as copy:
         assert copy.execute("MATCH (p:Person) RETURN count(p)").scalar() == 2
     shared.backup(tmp_path / "next.knot", base=tmp_path / "copy.knot")
     with pytest.raises(knotwork.Error, match="copy.knot"):

@@ -22,6 +22,8 @@ pub const REMEDY: &str = "_knotwork_remedy";
 pub const SPAN: &str = "_knotwork_span";
 /// Its detail, see `ErrorDetail`.
 pub const DETAIL: &str = "_knotwork_detail";
+/// Its kind, see `ErrorKind`, which need not be that of its code.
+pub const KIND: &str = "_knotwork_kind";
 /// Its phase, unless it was found at run time.
 pub const PHASE: &str = "_knotwork_phase";
 

@@ -2,7 +2,7 @@
 
 use bolt::message::{Map, get, text};
 use bolt::{Value, own};
-use model::error::{Error, ErrorCode, ErrorDetail, ErrorPhase, Span};
+use model::error::{Error, ErrorCode, ErrorDetail, ErrorKind, ErrorPhase, Span};
 
 /// The error that a failure tells of. Our own servers say all of it; of others the code is looked up, and the place is that of one
 /// character in the text of the statement.
@@ -34,6 +34,10 @@ fn own_error(code: ErrorCode, record: &[(String, Value)], statement: &str) -> Er
         && end <= statement.len()
     {
         error = error.at(Span::new(start, end));
+    }
+    let kind = text(record, own::KIND);
+    if let Some(kind) = ErrorKind::ALL.iter().find(|held| Some(held.name()) == kind) {
+        error = error.of_kind(*kind);
     }
     let detail = text(record, own::DETAIL);
     if let Some(detail) = ErrorDetail::ALL.iter().find(|held| Some(held.name()) == detail) {

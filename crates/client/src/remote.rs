@@ -23,6 +23,19 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 const LATE_TIME: Duration = Duration::from_secs(11);
 /// Memory of the values of one row.
 const ROW_BYTES_MAX: usize = 2 << 30;
+/// Name of this client for servers.
+const PRODUCT: &str = concat!("Knotwork/", env!("CARGO_PKG_VERSION"));
+
+/// A login as a server takes it.
+fn credentials(login: Option<&(String, String)>) -> Vec<(&'static str, Value)> {
+    let string = |text: &str| Value::String(text.to_owned());
+    match login {
+        Some((user, password)) => {
+            vec![("scheme", string("basic")), ("principal", string(user)), ("credentials", string(password))]
+        }
+        None => vec![("scheme", string("none"))],
+    }
+}
 
 /// The failure of a call.
 pub(crate) enum Failed {
@@ -136,15 +149,12 @@ impl Remote {
             told.push((own::FOLDER.to_owned(), folder));
         }
         let mut greeting = vec![
-            ("user_agent", string(concat!("Knotwork/", env!("CARGO_PKG_VERSION")))),
+            ("user_agent", string(PRODUCT)),
+            // Neo4j insists on it from Bolt 5.3 on.
+            ("bolt_agent", Value::Map(vec![("product".to_owned(), string(PRODUCT))])),
             (own::HELLO, Value::Map(told)),
         ];
-        let credentials = match login {
-            Some((user, password)) => {
-                vec![("scheme", string("basic")), ("principal", string(user)), ("credentials", string(password))]
-            }
-            None => vec![("scheme", string("none"))],
-        };
+        let credentials = credentials(login);
         let mut out = Vec::new();
         if !remote.wire.version.has_logon() {
             greeting.extend(credentials.iter().cloned());

@@ -122,29 +122,33 @@ pub fn compile_parsed(
         StatementKind::Copy(copy) if prefix == Prefix::None => {
             Ok(plain(Statement::Copy(Arc::new(copy_plan(text, copy)))))
         }
-        StatementKind::Copy(_) => Err(error!(Unsupported, "COPY has no plan to show")
-            .at(statement.span)
-            .with_remedy("explain the query that is copied")),
+        StatementKind::Copy(_) => {
+            Err(no_plan("COPY has", statement.span).with_remedy("explain the query that is copied"))
+        }
         StatementKind::Attach(_) | StatementKind::Detach(_) | StatementKind::Preload(_) if prefix != Prefix::None => {
-            Err(error!(Unsupported, "ATTACH, DETACH and PRELOAD have no plan to show")
-                .at(statement.span)
+            Err(no_plan("ATTACH, DETACH and PRELOAD have", statement.span)
                 .with_remedy("explain the queries that read the source"))
         }
         StatementKind::Attach(attach) => Ok(plain(Statement::Source(Arc::new(source::attach(attach))))),
         StatementKind::Detach(detach) => Ok(plain(Statement::Source(Arc::new(source::detach(detach))))),
         StatementKind::Preload(preload) => Ok(plain(Statement::Source(Arc::new(source::preload(text, preload))))),
         StatementKind::Administration(command) if prefix != Prefix::None => {
-            Err(error!(Unsupported, "{} has no plan to show", command.verb()).at(statement.span))
+            Err(no_plan(&format!("{} has", command.verb()), statement.span))
         }
         StatementKind::Administration(command) => Ok(plain(Statement::Administration(Arc::new(command.clone())))),
         StatementKind::Begin => Ok(plain(Statement::Begin)),
         StatementKind::Commit => Ok(plain(Statement::Commit)),
         StatementKind::Rollback => Ok(plain(Statement::Rollback)),
         StatementKind::Maintenance(work) if prefix != Prefix::None => {
-            Err(error!(Unsupported, "{} has no plan to show", work.verb()).at(statement.span))
+            Err(no_plan(&format!("{} has", work.verb()), statement.span))
         }
         StatementKind::Maintenance(work) => Ok(plain(Statement::Maintenance(Arc::new(work.map(copy_value))))),
     }
+}
+
+/// The error of a statement before which `EXPLAIN` or `PROFILE` stands.
+fn no_plan(subject: &str, span: Span) -> model::Error {
+    error!(Unsupported, "{subject} no plan to show").at(span)
 }
 
 fn compile_query(

@@ -23,6 +23,7 @@
 //! - [`load`]: tables in memory into a store.
 //! - [`export`]: a store into files of rows.
 //! - `copy`: `COPY`, which uses both.
+//! - `files`: the files that the statements of a session may name.
 //! - `attachments`: the sources that are attached.
 //! - `attach`: databases that are attached, and copied.
 //! - [`rendering`]: single values as text and as JSON.

@@ -62,7 +62,8 @@ impl Procedure for Placed {
 
 /// All of them.
 pub(crate) fn procedures(surroundings: &Surroundings) -> Vec<Arc<dyn Procedure>> {
-    let tools = of_place().into_iter().chain(of_activity()).chain(of_statements()).chain(meta::tools());
+    let tools =
+        of_place().into_iter().chain(of_transaction()).chain(of_activity()).chain(of_statements()).chain(meta::tools());
     tools.map(|tool| Arc::new(Placed { tool, surroundings: surroundings.clone() }) as Arc<dyn Procedure>).collect()
 }
 
@@ -231,6 +232,26 @@ fn of_place() -> Vec<Tool> {
     ]
 }
 
+/// Metadata of the transaction that asks.
+fn of_transaction() -> Vec<Tool> {
+    vec![
+        tool("tx.getMetaData", "Metadata that the client gave of this transaction.", METADATA, |held, context, _| {
+            Ok(vec![vec![held.activity.metadata_of(context.interrupt)]])
+        }),
+        with(
+            DATA,
+            tool("tx.setMetaData", "Adds to the metadata of this transaction.", &[], |held, context, arguments| {
+                let said = &arguments[0];
+                if !matches!(said, Value::Map(_)) {
+                    return Err(error!(Type, "tx.setMetaData needs a map, found {}", said.type_name()));
+                }
+                held.activity.add_metadata(context.interrupt, said);
+                Ok(Vec::new())
+            }),
+        ),
+    ]
+}
+
 /// Users and what they do.
 fn of_activity() -> Vec<Tool> {
     vec![
@@ -239,25 +260,6 @@ fn of_activity() -> Vec<Tool> {
             let flags = if user.must_change { vec![Value::string("password_change_required")] } else { Vec::new() };
             Ok(vec![vec![Value::string(&user.name), roles(&user), Value::list(flags)]])
         }),
-        tool("tx.getMetaData", "What the client said of this transaction.", METADATA, |surroundings, context, _| {
-            Ok(vec![vec![surroundings.activity.metadata_of(context.interrupt)]])
-        }),
-        with(
-            DATA,
-            tool(
-                "tx.setMetaData",
-                "Adds to what is said of this transaction.",
-                &[],
-                |surroundings, context, arguments| {
-                    let said = &arguments[0];
-                    if !matches!(said, Value::Map(_)) {
-                        return Err(error!(Type, "tx.setMetaData needs a map, found {}", said.type_name()));
-                    }
-                    surroundings.activity.add_metadata(context.interrupt, said);
-                    Ok(Vec::new())
-                },
-            ),
-        ),
         tool(
             "dbms.currentUser",
             "The user of this session, for SHOW CURRENT USER.",

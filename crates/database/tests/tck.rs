@@ -11,11 +11,16 @@
 //! - `procedure`: procedures that a scenario makes up.
 //! - `effects`: what a query changed.
 //! - `run`: scenarios, step by step.
+//! - `kit`: the kit on the disk, and a run of all its scenarios.
+//!
+//! The tests of the crate `client` run the same over Bolt.
 
 #[path = "tck/effects.rs"]
 mod effects;
 #[path = "tck/feature.rs"]
 mod feature;
+#[path = "tck/kit.rs"]
+mod kit;
 #[path = "tck/notation.rs"]
 mod notation;
 #[path = "tck/procedure.rs"]
@@ -23,109 +28,33 @@ mod procedure;
 #[path = "tck/run.rs"]
 mod run;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use database::{Database, Parameters};
 use feature::Scenario;
-
-const TAG: &str = "1.0.0-M23";
-/// Scenarios of that version, outlines expanded.
-const SCENARIOS: usize = 3_897;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use kit::{SCENARIOS, TAG, describe, read, root, run_all, say};
+use run::Query;
 
 fn list_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tck/expected_failures.txt")
-}
-
-fn read(file: &Path) -> String {
-    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-}
-
-/// All scenarios, in order of their files.
-fn scenarios(kit: &Path) -> Vec<Scenario> {
-    let features = kit.join("features");
-    assert!(features.is_dir(), "{} is missing: run scripts/tck.sh, which fetches it", features.display());
-    let mut files = Vec::new();
-    find_files(&features, &mut files);
-    files.sort();
-    let parse = |file: &PathBuf| {
-        let name = file.strip_prefix(&features).expect("it was found below").to_string_lossy().replace('\\', "/");
-        feature::parse(&name, &read(file)).unwrap_or_else(|error| panic!("{error}"))
-    };
-    files.iter().flat_map(parse).collect()
-}
-
-fn find_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("the folder was found").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            find_files(&path, files);
-        } else if path.extension().is_some_and(|ending| ending == "feature") {
-            files.push(path);
-        }
-    }
-}
-
-/// Runs scenarios on all processors; gives the failures by their names.
-fn run_all(scenarios: &[Scenario], kit: &Path) -> BTreeMap<String, String> {
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-    let graphs = kit.join("graphs");
-    let work = || {
-        while let Some(scenario) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = std::panic::catch_unwind(|| run::run(scenario, &graphs));
-            let failure = match outcome {
-                Ok(Ok(())) => continue,
-                Ok(Err(failure)) => failure,
-                Err(panic) => {
-                    let text = panic.downcast_ref::<String>().cloned();
-                    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
-                    format!("panicked: {}", text.unwrap_or_default())
-                }
-            };
-            failures.lock().expect("no thread panics with it").insert(scenario.id(), failure);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, std::num::NonZero::get) {
-            scope.spawn(work);
-        }
-    });
-    failures.into_inner().expect("no thread panics with it")
 }
 
 fn is_updating() -> bool {
     std::env::var_os("UPDATE_TCK").is_some()
 }
 
-/// Says something even where the output of tests that pass is not shown.
-fn say(text: &str) {
-    // If nobody listens, the test is the same.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
-/// The query of a scenario that failed, and why it did.
-fn describe(scenario: &Scenario, failure: &str) -> String {
-    let documents = scenario.steps.iter().filter_map(|step| step.document.as_ref());
-    let texts: String = documents.map(|text| format!("\n    {}", text.replace('\n', "\n    "))).collect();
-    format!("== {}{texts}\n  {failure}", scenario.id())
+/// A session for each query.
+fn in_this_process(database: &Database) -> Box<Query> {
+    let database = database.clone();
+    Box::new(move |text: &str, parameters: &Parameters| database.session().query(text, parameters))
 }
 
 #[test]
 fn every_scenario_does_what_the_kit_says() {
-    let kit = root().join(".cache/tck").join(TAG);
-    let mut scenarios = scenarios(&kit);
-    assert_eq!(scenarios.len(), SCENARIOS, "scenarios were lost or added");
-    let part = std::env::var("TCK").ok().filter(|part| !part.is_empty());
-    if let Some(part) = &part {
-        scenarios.retain(|scenario| scenario.id().contains(part.as_str()));
-    }
-    let failures = run_all(&scenarios, &kit);
+    let (folder, part) = (kit::folder(), kit::part());
+    let scenarios = kit::scenarios(&folder);
+    let failures = run_all(&scenarios, &folder, in_this_process);
     say(&format!("TCK {TAG}: {} / {}", scenarios.len() - failures.len(), scenarios.len()));
     let describe = |scenario: &&Scenario| failures.get(&scenario.id()).map(|failure| describe(scenario, failure));
     if part.is_some() {

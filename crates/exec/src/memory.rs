@@ -274,7 +274,7 @@ impl QueryMemory {
 
 impl Drop for QueryMemory {
     fn drop(&mut self) {
-        // What a procedure has not given back.
+        // Bytes that a procedure has not given back.
         if let Some(quota) = &self.quota {
             quota.give_back(self.used());
         }
@@ -564,7 +564,7 @@ mod tests {
         assert_eq!(error.message(), expected);
         assert_eq!((second.used(), quota.used(), second.bytes_free()), (0, 600_000, 400_000));
         others.open("HashJoin", None).hold(1_500_000).unwrap();
-        // What is merely counted may pass the limit, and is given back like all else.
+        // Bytes that are merely counted may pass the limit, and are given back like all else.
         second.count(900_000);
         assert_eq!((quota.used(), first.bytes_free()), (1_500_000, 0));
         sort.hold(100_000).unwrap();

@@ -8,7 +8,7 @@ use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
 use database::advice::{PredictedTime, Recommendation, WorkloadStatement};
 use database::{Access, Config, Durability, Interrupt, Parameters};
-use model::error;
+use model::{Value, error};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -38,6 +38,15 @@ fn durability_of(name: &str) -> PyResult<Durability> {
         "off" => Ok(Durability::Off),
         other => Err(raised(error!(Argument, "expected the durability full, relaxed or off, found {other}"))),
     }
+}
+
+/// A path as a parameter of a statement.
+fn parameter_of(path: &Path) -> model::Result<Value> {
+    let text = path.to_str().ok_or_else(|| {
+        error!(Argument, "{} is not UTF-8, as the text of a statement must be", path.display())
+            .with_remedy("choose another name for the directory")
+    })?;
+    Ok(Value::string(text))
 }
 
 /// True if a path is probably a mistyped address.
@@ -167,10 +176,10 @@ impl Database {
         let mut session = self.shared.graph().map_err(raised)?.session();
         let flag = session.interrupt();
         while_it_runs(py, &flag, move || {
-            let mut parameters = Parameters::from_iter([("to".into(), text_of(&destination)?)]);
+            let mut parameters = Parameters::from_iter([("to".into(), parameter_of(&destination)?)]);
             let mut statement = "BACKUP DATABASE TO $to".to_owned();
             if let Some(base) = &base {
-                parameters.insert("base".into(), text_of(base)?);
+                parameters.insert("base".into(), parameter_of(base)?);
                 statement.push_str(" BASE $base");
             }
             session.query(&statement, &parameters).map(drop)

@@ -171,6 +171,7 @@ fn details(error: &Error) -> Vec<(&'static str, String)> {
         (own::CODE, error.code().name().to_owned()),
         (own::MESSAGE, model::secrets::masked(error.message())),
         (own::REMEDY, error.remedy().to_owned()),
+        (own::KIND, error.kind().name().to_owned()),
     ];
     details.extend(error.span().map(|span| (own::SPAN, format!("{} {}", span.start, span.end))));
     details.extend(error.detail().map(|detail| (own::DETAIL, detail.name().to_owned())));

@@ -25,6 +25,7 @@
 //! - `administration`: commands about databases, users and roles, and what the roles allow.
 //! - `audit`: the audit log.
 //! - `private_file`: files that hold secrets.
+//! - `quotas`: memory limits of users.
 //! - `credentials`: users and passwords, and how often they may be guessed.
 //! - `statement`: one statement, whose rows go to the client as it asks for them.
 //! - `rows`: rows that wait for their client, in memory and on the disk.

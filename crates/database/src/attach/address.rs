@@ -205,14 +205,14 @@ mod tests {
     #[test]
     fn relative_paths_begin_in_the_folder_of_the_client() {
         let check =
-            |text, dbtype, expected: &str| assert_eq!(from_folder(Path::new("/home/ann"), text, dbtype), expected);
-        check("shop.db", None, "/home/ann/shop.db");
-        check("shop.json", None, "/home/ann/shop.json");
+            |text, dbtype, expected: &str| assert_eq!(from_folder(Path::new("/data/ann"), text, dbtype), expected);
+        check("shop.db", None, "/data/ann/shop.db");
+        check("shop.json", None, "/data/ann/shop.json");
         check("/data/shop.db", None, "/data/shop.db");
-        check("sqlite:shop.db", None, "sqlite:/home/ann/shop.db");
+        check("sqlite:shop.db", None, "sqlite:/data/ann/shop.db");
         check("sqlite:///data/shop.db", None, "sqlite:///data/shop.db");
         check("postgres://h/shop", None, "postgres://h/shop");
-        check("shop.db", Some("sqlite"), "/home/ann/shop.db");
+        check("shop.db", Some("sqlite"), "/data/ann/shop.db");
         check("dbname=shop host=h", Some("postgres"), "dbname=shop host=h");
         check("{\"url\": \"x\"}", None, "{\"url\": \"x\"}");
     }

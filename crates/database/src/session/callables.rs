@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::files::FileAccess;
 use crate::registry::{Registry, Tables};
 
-/// What a session has of its own among the things that it can call.
+/// Callables that depend on the session.
 #[derive(Default)]
 pub(super) struct Callables {
     tables: Option<Arc<Tables>>,

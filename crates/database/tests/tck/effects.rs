@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use database::{Parameters, Session, Value};
+use database::{Parameters, Value};
 
 use crate::notation::{ListOrder, Notation};
+use crate::run::Query;
 
 /// Everything that is in a graph, as sets that can be compared.
 #[derive(Default)]
@@ -17,10 +18,10 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Reads the whole graph.
-    pub(crate) fn read(session: &mut Session) -> Result<Snapshot, String> {
+    pub(crate) fn read(run: &mut Query) -> Result<Snapshot, String> {
         let mut snapshot = Snapshot::default();
         for query in ["MATCH (n) RETURN n", "MATCH ()-[r]->() RETURN r"] {
-            let found = session.query(query, &Parameters::default());
+            let found = run(query, &Parameters::default());
             let found = found.map_err(|error| format!("{query} failed: {error:?}"))?;
             let entities = found.entities();
             for row in found.rows() {

@@ -12,6 +12,11 @@ use crate::feature::{Scenario, Step};
 use crate::notation::{self, ListOrder, Notation};
 use crate::procedure::TableProcedure;
 
+/// Runs a query.
+pub(crate) type Query = dyn FnMut(&str, &Parameters) -> Result<QueryResult, Error>;
+/// Makes what runs queries on a database.
+pub(crate) type Opener = fn(&Database) -> Box<Query>;
+
 /// Result and changes of the last query.
 struct Outcome {
     result: Result<QueryResult, Error>,
@@ -29,6 +34,7 @@ struct Comparison {
 struct Run<'a> {
     graphs: &'a Path,
     database: Database,
+    query: Box<Query>,
     parameters: Parameters,
     outcome: Option<Outcome>,
     /// True if something was compared: a scenario that asks for nothing would prove nothing.
@@ -36,13 +42,13 @@ struct Run<'a> {
 }
 
 /// Runs a scenario; an error says what differs.
-pub(crate) fn run(scenario: &Scenario, graphs: &Path) -> Result<(), String> {
+pub(crate) fn run(scenario: &Scenario, graphs: &Path, open: Opener) -> Result<(), String> {
     let folder = Folder::new();
     let config =
         Config { threads: 1, durability: Durability::Off, memory_bytes_max: Some(16 << 20), ..Config::default() };
     let database = Database::open(&folder.join("tck.knot"), config).map_err(|error| format!("{error:?}"))?;
-    let parameters = Parameters::default();
-    let mut run = Run { graphs, database, parameters, outcome: None, compared: false };
+    let (query, parameters) = (open(&database), Parameters::default());
+    let mut run = Run { graphs, database, query, parameters, outcome: None, compared: false };
     for step in &scenario.steps {
         run.step(step)?;
     }
@@ -90,7 +96,7 @@ impl Run<'_> {
 
     /// Runs a statement that must succeed.
     fn prepare(&mut self, text: &str) -> Result<(), String> {
-        let result = self.database.session().query(text, &Parameters::default());
+        let result = (self.query)(text, &Parameters::default());
         result.map(|_| ()).map_err(|error| format!("the preparation failed: {error:?}"))
     }
 
@@ -103,10 +109,9 @@ impl Run<'_> {
     }
 
     fn execute(&mut self, text: &str) -> Result<(), String> {
-        let mut session = self.database.session();
-        let before = Snapshot::read(&mut session)?;
-        let result = session.query(text, &self.parameters);
-        let after = Snapshot::read(&mut session)?;
+        let before = Snapshot::read(&mut self.query)?;
+        let result = (self.query)(text, &self.parameters);
+        let after = Snapshot::read(&mut self.query)?;
         self.outcome = Some(Outcome { result, changes: before.changes_to(&after) });
         Ok(())
     }

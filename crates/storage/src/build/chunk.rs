@@ -33,6 +33,9 @@ pub trait ChunkSource {
     fn next(&mut self) -> Result<Option<EdgeChunk>>;
 }
 
+/// A stream of sorted edges of whatever kind.
+pub type BoxedSource<'a> = Box<dyn ChunkSource + 'a>;
+
 /// No edges.
 pub struct NoEdges;
 

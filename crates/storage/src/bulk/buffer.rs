@@ -8,7 +8,7 @@ use model::{Column, Map, Result};
 use crate::column::{Block, BlockHeader, BlockSource, ColumnWriter, MemoryColumn};
 use crate::format::COLUMN_BLOCK_ROWS;
 
-/// Edges in one allocation of keys.
+/// Edges in one allocation of keys, the first of which begins small: a graph may have very many types.
 const KEYS_CHUNK: usize = 1 << 16;
 
 /// Edges of one type, unsorted.
@@ -27,10 +27,14 @@ impl EdgeBuffer {
         self.rows += keys.len() as u64;
         while !keys.is_empty() {
             if self.keys.last().is_none_or(|chunk| chunk.len() == KEYS_CHUNK) {
-                self.keys.push(Vec::with_capacity(KEYS_CHUNK));
+                self.keys.push(if self.keys.is_empty() { Vec::new() } else { Vec::with_capacity(KEYS_CHUNK) });
             }
             let chunk = self.keys.last_mut().expect("a chunk was just made if there was none");
             let count = keys.len().min(KEYS_CHUNK - chunk.len());
+            if chunk.capacity() < chunk.len() + count {
+                let wanted = (chunk.len() + count).next_power_of_two().min(KEYS_CHUNK);
+                chunk.reserve_exact(wanted - chunk.len());
+            }
             chunk.extend_from_slice(&keys[..count]);
             keys = &keys[count..];
         }
@@ -55,7 +59,8 @@ impl EdgeBuffer {
     pub fn memory_bytes(&self) -> usize {
         let of_column =
             |(_, memory, writer): &(_, MemoryColumn, ColumnWriter)| memory.memory_bytes() + writer.waiting_bytes();
-        self.keys.len() * KEYS_CHUNK * 8 + self.columns.iter().map(of_column).sum::<usize>()
+        let of_keys = self.keys.iter().map(|chunk| chunk.capacity() * 8).sum::<usize>();
+        of_keys + self.columns.iter().map(of_column).sum::<usize>()
     }
 
     /// Ends the stream of edges: keys, and columns of as many rows.

@@ -8,11 +8,11 @@ use model::id::{EdgeId, EdgeTypeId, PropertyKeyId};
 use model::{Column, ColumnData, Result, Schema, error};
 
 use super::buffer::EdgeBuffer;
-use super::partitions::{BoxedSource, EdgeSources, everything, write_partitions};
+use super::partitions::{EdgeSources, everything, write_partitions};
 use super::rewrite::{EdgePropertyChange, NewEdgeRows};
 use super::sort::Buckets;
 use crate::build::BuildContext;
-use crate::build::chunk::{ChunkSource, EdgeChunk, edge_key};
+use crate::build::chunk::{BoxedSource, ChunkSource, EdgeChunk, edge_key};
 use crate::format::{EDGE_NUMBER_KEY, EdgePlace};
 use crate::manifest::PartitionEntry;
 use crate::partition::patch::write::PatchContent;

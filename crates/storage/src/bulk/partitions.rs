@@ -7,15 +7,14 @@ use model::{Column, ColumnData, Result, Schema};
 
 use super::order::{OrderedMerge, Resorted};
 use crate::build::BuildContext;
-use crate::build::chunk::{CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key};
+use crate::build::chunk::{
+    BoxedSource, CHUNK_EDGES, ChunkSource, EdgeChunk, Merge, TargetFilter, chunk_rows, edge_key,
+};
 use crate::format::{EDGE_NUMBER_KEY, INTERVAL_END, NODE_ID_LIMIT};
 use crate::manifest::PartitionEntry;
 use crate::partition::LiveSection;
 use crate::partition::stream::{SectionCursor, kept_rows};
 use crate::partition::write::PartitionWriter;
-
-/// A source of sorted edges that lives while the partitions are written.
-pub type BoxedSource<'a> = Box<dyn ChunkSource + 'a>;
 
 /// Sources of the edges of new partitions.
 pub struct EdgeSources<'a> {

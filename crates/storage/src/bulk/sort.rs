@@ -13,7 +13,7 @@ use model::{Column, Result, Set};
 
 use super::buffer::{JoinedColumn, SealedBuffer};
 use super::order::sort_chunk;
-use crate::build::chunk::{ChunkSource, EdgeChunk};
+use crate::build::chunk::{BoxedSource, ChunkSource, EdgeChunk};
 use crate::column::read::{gather_from, kind_of};
 use crate::column::{BlockSource, Kind};
 use crate::error::StorageError;
@@ -108,13 +108,18 @@ impl Buckets {
         Ok(())
     }
 
+    /// All edges in order: sorted by workers ahead of the reader, or by the reader if there is one bucket.
+    pub fn sorted(self, threads: usize) -> BoxedSource<'static> {
+        if self.count == 1 { Box::new(self.one_by_one()) } else { Box::new(self.stream(threads)) }
+    }
+
     /// All edges in order, each bucket sorted by this thread when it is asked for.
     pub fn one_by_one(self) -> OneByOne {
         OneByOne { buckets: self, next: 0 }
     }
 
     /// All edges in order, sorted by workers ahead of the reader.
-    pub fn stream(self, threads: usize) -> SortedEdges {
+    fn stream(self, threads: usize) -> SortedEdges {
         let shared = Arc::new(Shared { buckets: self, state: Mutex::default(), changed: Condvar::new() });
         let threads = threads.clamp(1, shared.buckets.count);
         let workers = (0..threads).map(|_| {
@@ -126,7 +131,7 @@ impl Buckets {
     }
 }
 
-/// Cuts the keys of the buffers into buckets, in parallel.
+/// Cuts the keys of the buffers into buckets, in parallel if they are many.
 fn cut(buffers: Vec<SealedBuffer>, count: usize, shift: u32, threads: usize) -> Vec<Part> {
     // Pieces are chunks of keys with the number of their first row; each thread takes a contiguous share.
     let mut pieces: Vec<(usize, Vec<u64>)> = Vec::new();
@@ -145,6 +150,10 @@ fn cut(buffers: Vec<SealedBuffer>, count: usize, shift: u32, threads: usize) -> 
     while !pieces.is_empty() {
         let rest = pieces.split_off(share.min(pieces.len()));
         shares.push(std::mem::replace(&mut pieces, rest));
+    }
+    // A thread costs more than to cut the edges of a small type.
+    if shares.len() <= 1 {
+        return shares.into_iter().map(|share| cut_share(share, count, shift)).collect();
     }
     std::thread::scope(|scope| {
         let work: Vec<_> =

@@ -12,6 +12,7 @@ use testing::simulation::{MemoryDisk, platform};
 
 use crate::build::BuildConfig;
 
+use super::buffer::EdgeBuffer;
 use super::{BulkLoad, Changes, EdgePropertyChange, EdgeRows, KeyRows, NewEdgeRows, NodeChange, NodeRows};
 use super::{OnDuplicate, rewrite};
 use crate::check::check;
@@ -504,4 +505,20 @@ fn a_build_that_is_dropped_leaves_nothing() {
     drop(loader);
     drop(load);
     assert_eq!(base.platform().disk.list(base.directory()).unwrap(), ["00000000.wal", "MANIFEST", "MANIFEST.copy"]);
+}
+
+#[test]
+fn a_buffer_of_few_edges_takes_little_memory() {
+    let mut buffer = EdgeBuffer::default();
+    let mut expected: Vec<u64> = Vec::new();
+    for count in [1, 2, 5, 100, 60_000, 1, 70_000, 200_000] {
+        let keys: Vec<u64> = (0..count).map(|at| expected.len() as u64 + at).collect();
+        buffer.push(&keys, &[]).unwrap();
+        expected.extend(keys);
+        let (held, least) = (buffer.memory_bytes(), expected.len() * 8);
+        assert!((least..=2 * least + 8).contains(&held), "{held} bytes for {} edges", expected.len());
+    }
+    let sealed = buffer.seal().unwrap();
+    assert_eq!(sealed.keys.concat(), expected);
+    assert!(sealed.keys[..sealed.keys.len() - 1].iter().all(|chunk| chunk.len() == 1 << 16));
 }

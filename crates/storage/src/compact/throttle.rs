@@ -7,8 +7,7 @@ use std::time::Duration;
 use model::platform::Clock;
 use model::{Interrupt, Result};
 
-use crate::build::chunk::{ChunkSource, EdgeChunk};
-use crate::bulk::partitions::BoxedSource;
+use crate::build::chunk::{BoxedSource, ChunkSource, EdgeChunk};
 
 /// The longest sleep between two looks at the interrupt.
 const NAP: Duration = Duration::from_millis(5);

@@ -10,10 +10,11 @@ use model::{Constraint, Map, Result, Rule, Schema};
 
 use super::{BulkLoad, Loaded};
 use crate::build::BuildContext;
+use crate::build::chunk::BoxedSource;
 use crate::bulk::buffer::SealedBuffer;
 use crate::bulk::edges::write_edge_changes;
 use crate::bulk::indexes::write_index;
-use crate::bulk::partitions::{BoxedSource, EdgeSources, everything, lay_out, write_partitions};
+use crate::bulk::partitions::{EdgeSources, everything, lay_out, write_partitions};
 use crate::bulk::rewrite::HISTOGRAM_BITS;
 use crate::bulk::run::Run;
 use crate::bulk::sort::Buckets;
@@ -91,7 +92,7 @@ impl BulkLoad {
             }
             if let Some(buffers) = in_memory.remove(&edge_type) {
                 let buckets = Buckets::new(buffers, node_id_bound, threads)?.ordered(schema.sort_key(edge_type));
-                sources.push(Box::new(buckets.stream(threads)));
+                sources.push(buckets.sorted(threads));
             }
             Ok(sources)
         };

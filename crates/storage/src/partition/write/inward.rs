@@ -139,15 +139,7 @@ impl InwardInput<'_> {
         let groups = target_groups(degrees, edges_max.min(self.out.edges.div_ceil(threads as u64)));
         for wave in groups.chunks(threads) {
             self.context.interrupt.check()?;
-            let filled: Vec<Result<Scattered>> = std::thread::scope(|scope| {
-                let work: Vec<_> =
-                    wave.iter().map(|group| scope.spawn(|| self.scatter(&written, degrees, group.clone()))).collect();
-                let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                    thread.join().expect("a pass over written targets does not panic")
-                };
-                work.into_iter().map(join).collect()
-            });
-            for part in filled {
+            for part in self.scatter_wave(&written, degrees, wave) {
                 let Scattered { sources, ranks } = part?;
                 for (sources, ranks) in sources.chunks(CANCEL_CHECK_EDGES).zip(ranks.chunks(CANCEL_CHECK_EDGES)) {
                     sources.iter().zip(ranks).for_each(|(&source, &rank)| writer.push(source, rank));
@@ -156,6 +148,22 @@ impl InwardInput<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The edges of some groups, each of them by a thread of its own; those of one group by this thread, since a section of a few edges
+    /// takes less time than to make one.
+    fn scatter_wave(&self, written: &WrittenTargets, degrees: &[u32], wave: &[Range<usize>]) -> Vec<Result<Scattered>> {
+        if let [group] = wave {
+            return vec![self.scatter(written, degrees, group.clone())];
+        }
+        std::thread::scope(|scope| {
+            let work: Vec<_> =
+                wave.iter().map(|group| scope.spawn(|| self.scatter(written, degrees, group.clone()))).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                thread.join().expect("a pass over written targets does not panic")
+            };
+            work.into_iter().map(join).collect()
+        })
     }
 
     /// One pass over all edges that keeps those whose target is in the group: their sources and ranks, by target.

@@ -1,0 +1,176 @@
+"""A server beside Neo4j 5.26, by the same client in Rust: point reads, commits, records of one result, connections that rest.
+
+    KNOT=target/release/knot LOAD=target/release/examples/server_load benchmarks/server.py FOLDER
+
+Each figure is the median of ROUNDS rounds (5) in turns, the order changing from round to round; both servers run all the time, one of
+them at work. NEO4J=FOLDER names a folder with the jars of Neo4j; without it, Knotwork is measured alone. CONNECTIONS (8), SECONDS (4)
+and PERSONS (100000) may be set. Ends with 1 if a figure misses its goal (docs/server.md).
+"""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+KNOT, LOAD = os.environ["KNOT"], os.environ["LOAD"]
+FOLDER = pathlib.Path(sys.argv[1])
+ROUNDS, SECONDS = int(os.environ.get("ROUNDS", 5)), int(os.environ.get("SECONDS", 4))
+CONNECTIONS, PERSONS = int(os.environ.get("CONNECTIONS", 8)), int(os.environ.get("PERSONS", 100_000))
+JARS = os.environ.get("NEO4J")
+OPENED = ["java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch", "java.base/java.util.concurrent"]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port, process, seconds=120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise SystemExit("a server does not start")
+
+
+def knotwork():
+    port, store = free_port(), FOLDER / "graph.knot"
+    command = [KNOT, "serve", store, "--no-auth", "--listen", f"127.0.0.1:{port}", "--connections", "20000"]
+    process = subprocess.Popen(command, stderr=(FOLDER / "knot.log").open("w"))
+    wait_for(port, process)
+    return "Knotwork", port, process
+
+
+def neo4j():
+    port, home = free_port(), FOLDER / "neo4j"
+    (home / "conf").mkdir(parents=True)
+    settings = {
+        "server.default_listen_address": "127.0.0.1", "server.bolt.listen_address": f"127.0.0.1:{port}",
+        "server.http.listen_address": f"127.0.0.1:{free_port()}", "server.https.enabled": "false",
+        "dbms.security.auth_enabled": "false", "dbms.usage_report.enabled": "false", "server.memory.pagecache.size": "256m",
+        "db.tx_log.preallocate": "false",
+    }
+    (home / "conf" / "neo4j.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    opens = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
+    opens += ["--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED", "-Dio.netty.tryReflectionSetAccessible=true"]
+    command = ["java", "-Xms512m", "-Xmx1g", "-XX:+UseSerialGC", *opens, "-cp", f"{JARS}/*", "org.neo4j.server.CommunityEntryPoint",
+               f"--home-dir={home}", f"--config-dir={home}/conf"]
+    process = subprocess.Popen(command, stdout=(FOLDER / "neo4j.log").open("w"), stderr=subprocess.STDOUT)
+    wait_for(port, process)
+    return "Neo4j", port, process
+
+
+def load(port, *arguments):
+    words = [LOAD, f"bolt://127.0.0.1:{port}", *map(str, arguments)]
+    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def fill(port):
+    statements = [
+        "CREATE CONSTRAINT person IF NOT EXISTS FOR (p:Person) REQUIRE p.id IS UNIQUE",
+        f"UNWIND range(0, {PERSONS - 1}) AS i CREATE (:Person {{id: i, name: 'person ' + toString(i)}})",
+    ]
+    for statement in statements:
+        subprocess.run([LOAD, f"bolt://127.0.0.1:{port}", "query", statement], check=True)
+
+
+def echo_us(rounds=20_000):
+    """Median time in µs of 60 bytes to another process and back: what a round trip costs here without a database."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    child = os.fork()
+    if child == 0:
+        peer, _ = listener.accept()
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := peer.recv(4096):
+            peer.sendall(data)
+        os._exit(0)
+    times = []
+    with socket.create_connection(listener.getsockname()) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(rounds):
+            start = time.perf_counter_ns()
+            client.sendall(b"x" * 60)
+            client.recv(4096)
+            times.append(time.perf_counter_ns() - start)
+    os.waitpid(child, 0)
+    return statistics.median(times) / 1e3
+
+
+def resident(process):
+    line = next(line for line in open(f"/proc/{process.pid}/status") if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+
+
+def idle(server, count):
+    _, port, process = server
+    before = resident(process)
+    words = [LOAD, f"bolt://127.0.0.1:{port}", "idle", str(count)]
+    holder = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    time.sleep(1)
+    held = resident(process) - before
+    # Others are served meanwhile.
+    beside = load(port, "reads", 1, 1, PERSONS)
+    holder.stdin.close()
+    holder.wait()
+    return held, beside["p99_us"]
+
+
+def main():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    servers = [knotwork()] + ([neo4j()] if JARS else [])
+    try:
+        for _, port, _ in servers:
+            fill(port)
+        loads = {
+            "point reads, 1 connection": ("reads", 1, SECONDS, PERSONS),
+            f"point reads, {CONNECTIONS} connections": ("reads", CONNECTIONS, SECONDS, PERSONS),
+            f"commits, {CONNECTIONS} connections": ("writes", CONNECTIONS, SECONDS, PERSONS),
+            "one result": ("stream", 3_000_000),
+        }
+        found = {}
+        for round_ in range(ROUNDS):
+            for name, arguments in loads.items():
+                for server in servers if round_ % 2 == 0 else servers[::-1]:
+                    for figure, value in load(server[1], *arguments).items():
+                        found.setdefault((name, figure), {}).setdefault(server[0], []).append(value)
+        print(f"medians of {ROUNDS} rounds, {os.cpu_count()} processors, client and servers on the same machine")
+        for (name, figure), values in found.items():
+            medians = {server: statistics.median(all_) for server, all_ in values.items()}
+            print(f"{name:32} {figure:16} " + "  ".join(f"{server} {value:>12,.1f}" for server, value in medians.items()))
+        median = {key: statistics.median(values["Knotwork"]) for key, values in found.items()}
+        misses = []
+        print(f"an echo of 60 bytes between two processes takes {echo_us():.1f} µs here")
+
+        def goal(what, value, is_met):
+            print(f"goal: {what}: {value:,.1f}{'' if is_met else '  MISSED'}")
+            misses.extend([] if is_met else [what])
+
+        p50 = median["point reads, 1 connection", "p50_us"]
+        goal("point read, p50, at most 25 µs", p50, p50 <= 25)
+        rate = median[f"point reads, {CONNECTIONS} connections", "per_second"]
+        goal("point reads, at least 60,000 a second", rate, rate >= 60_000)
+        rows = median["one result", "rows_per_second"]
+        goal("records, at least 3 million a second", rows, rows >= 3e6)
+        held, p99 = idle(servers[0], 1_000)
+        goal("1,000 idle connections, at most 32 MiB", held / 2**20, held <= 32 * 2**20)
+        held, p99 = idle(servers[0], 10_000)
+        print(f"10,000 idle connections: {held / 2**20:,.1f} MiB, point reads beside them p99 {p99:,.1f} µs")
+        return 1 if misses else 0
+    finally:
+        for _, _, process in servers:
+            process.terminate()
+            process.wait()
+
+
+sys.exit(main())
