@@ -93,8 +93,6 @@ pub(crate) fn denied(denial: Denial, user: &str, database: &str) -> Failure {
     let error = Error::new(ErrorCode::ReadOnly, message).with_detail(ErrorDetail::Forbidden).with_remedy(remedy);
     let mut failure = of_error(&error, "");
     failure.code = format!("Neo.ClientError.Security.{code}");
-    (failure.status, failure.description) =
-        ("42NFF", "error: syntax error or access rule violation - permission denied".to_owned());
     failure
 }
 
@@ -194,7 +192,13 @@ fn code(error: &Error) -> &'static str {
     }
 }
 
+/// The status of what a client may not do.
+const DENIED: (&str, &str) = ("42NFF", "syntax error or access rule violation - permission denied");
+
 fn status(error: &Error) -> (&'static str, &'static str) {
+    if error.detail() == Some(ErrorDetail::Forbidden) {
+        return DENIED;
+    }
     match error.code() {
         ErrorCode::Syntax | ErrorCode::Semantic | ErrorCode::Unsupported | ErrorCode::UnknownFunction => {
             ("42001", "syntax error or access rule violation - invalid syntax")

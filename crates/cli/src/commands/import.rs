@@ -20,7 +20,8 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
         return Err(usage("expected files to import: --nodes, --edges, or files that say what they hold".into()));
     }
     let existed = arguments.store.exists();
-    let database = super::open_with(&arguments.store, Config { access: Access::ReadWrite, ..Config::default() })?;
+    let config = Config { access: Access::ReadWrite, ..Config::default() };
+    let database = super::open_with(&arguments.store, config).map_err(with_another_way)?;
     let clock = database.clock();
     let start = clock.now_ns();
     let interrupt = Interrupt::new();
@@ -65,6 +66,16 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
         rows / seconds / 1e6
     );
     Ok(())
+}
+
+/// A store that another process has open takes files through that one.
+fn with_another_way(failure: Error) -> Error {
+    match failure.code() {
+        ErrorCode::Busy => failure.with_remedy(
+            "end that process first, or load the files through it, one by one: knot query STORE \"COPY Label FROM 'file'\"",
+        ),
+        _ => failure,
+    }
 }
 
 /// A command line of this command that makes no sense.

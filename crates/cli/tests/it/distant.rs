@@ -47,7 +47,9 @@ fn statements_run_on_a_server() {
     let message = folder.run(&[&format!("bolt://{}/other", server.address), "-c", "RETURN 1"]).fails(1);
     assert!(message.starts_with("NOT_A_STORE: ") || message.contains("there is no database 'other'"), "{message}");
     let output = folder.run_with(&[&url], ":backup b\n");
-    assert!(output.code == Some(1) && output.stderr.contains(":backup works in the process"), "{output:?}");
+    assert!(output.code == Some(1) && output.stderr.contains("--files FOLDER"), "{output:?}");
+    let output = folder.run_with(&[&url], ":info\n");
+    assert!(output.code == Some(1) && output.stderr.contains(":info works in the process"), "{output:?}");
     assert_eq!(folder.run(&["-r", &url, "-c", "RETURN 1"]).code, Some(2));
     server.end();
     let message = folder.run(&[&url, "-c", "RETURN 1"]).fails(1);
