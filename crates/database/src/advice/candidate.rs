@@ -71,6 +71,11 @@ impl Candidate {
         }
     }
 
+    /// True if it is a sort key.
+    pub fn is_sort_key(&self) -> bool {
+        matches!(self, Candidate::SortKey { .. })
+    }
+
     /// True if it is about relationships.
     pub fn is_on_edges(&self) -> bool {
         !matches!(self, Candidate::Index { on_edges: false, .. })
