@@ -25,28 +25,33 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
         return set_password(&users);
     }
     let listen = addresses(arguments)?;
+    // A setting that is refused leaves no store behind.
+    let files = arguments.files.as_deref().map_or(Ok(FileAccess::Nowhere), given_files)?;
+    let user_memory_bytes_max = arguments.user_memory.as_deref().map(super::import::bytes).transpose()?;
+    let message_bytes_max = super::import::bytes(&arguments.message_limit)?;
+    let databases = arguments.databases.as_ref().map(|path| -> Outcome<Folder> {
+        Ok(Folder { path: path.clone(), memory_bytes_max: super::import::bytes(&arguments.database_memory)? })
+    });
+    let databases = databases.transpose()?;
     super::check_new_store(&arguments.store)?;
     let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWrite).map_err(with_another_way)?;
     let admission = if arguments.no_auth { Admission::Everybody } else { Admission::Users(users.clone()) };
     let told = if arguments.no_auth { None } else { credentials::first_start(&users)? };
     let tls = certificate(arguments, &listen)?;
-    let databases = arguments.databases.as_ref().map(|path| -> Outcome<Folder> {
-        Ok(Folder { path: path.clone(), memory_bytes_max: super::import::bytes(&arguments.database_memory)? })
-    });
     let audit_log = arguments.audit_log.as_ref().map(|path| LineLog::open(path).map(Arc::new));
     let settings = Settings {
         listen,
-        files: arguments.files.as_deref().map_or(Ok(FileAccess::Nowhere), given_files)?,
-        user_memory_bytes_max: arguments.user_memory.as_deref().map(super::import::bytes).transpose()?,
+        files,
+        user_memory_bytes_max,
         admission,
-        databases: databases.transpose()?,
+        databases,
         audit_log: audit_log.transpose()?,
         tls: tls.clone(),
         advertised: arguments.advertise.clone(),
         newest: arguments.bolt_version.unwrap_or(Version::ALL[0]),
         connections_max: arguments.connections.max(1),
         statements_max: arguments.statements.max(1),
-        message_bytes_max: super::import::bytes(&arguments.message_limit)?,
+        message_bytes_max,
         timeout: arguments.opening.timeout,
         idle_transaction: arguments.idle_transaction,
         idle_http_transaction: arguments.idle_http_transaction,
