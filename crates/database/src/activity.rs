@@ -13,12 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use model::platform::Clock;
 use model::temporal::{DateTime, Duration, Zone};
+use model::value::MapValue;
 use model::{Error, Interrupt, Result, Value, error};
 
 use crate::administration::{Administrator, Client, DATABASE_NAME};
 
 /// Bytes of a statement that are kept to be shown.
 const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Bytes that the metadata of a transaction may take.
+pub const METADATA_BYTES_MAX: usize = 64 << 10;
 
 /// The databases of one server, whose transactions are shown and ended together.
 #[derive(Clone, Debug, Default)]
@@ -277,31 +280,43 @@ impl Activity {
         self.lock().values().cloned().collect()
     }
 
+    /// The session that hears this interrupt.
+    fn entry_of(&self, interrupt: &Interrupt) -> Option<Arc<Entry>> {
+        self.lock().values().find(|entry| entry.interrupt.is(interrupt)).cloned()
+    }
+
     /// The client of the session that hears this interrupt.
     pub(crate) fn client_of(&self, interrupt: &Interrupt) -> Client {
-        let entry = self.entries().into_iter().find(|entry| entry.interrupt.is(interrupt));
+        let entry = self.entry_of(interrupt);
         entry.map(|entry| entry.lock().client.clone()).unwrap_or_default()
     }
 
     /// The metadata of the transaction of the session that hears this interrupt.
     pub(crate) fn metadata_of(&self, interrupt: &Interrupt) -> Value {
-        let entry = self.entries().into_iter().find(|entry| entry.interrupt.is(interrupt));
+        let entry = self.entry_of(interrupt);
         entry.and_then(|entry| entry.lock().metadata.clone()).unwrap_or_else(|| Value::map([]))
     }
 
     /// Adds entries to that metadata, over those of the same names.
-    pub(crate) fn add_metadata(&self, interrupt: &Interrupt, added: &Value) {
-        let entry = self.entries().into_iter().find(|entry| entry.interrupt.is(interrupt));
-        if let (Some(entry), Value::Map(added)) = (entry, added) {
-            let mut held = entry.lock();
-            let before = match &held.metadata {
-                Some(Value::Map(before)) => before.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-                _ => Vec::new(),
-            };
-            let added = added.iter().map(|(name, value)| (name.clone(), value.clone()));
-            let all: std::collections::BTreeMap<_, _> = before.into_iter().chain(added).collect();
-            held.metadata = Some(Value::map(all));
+    pub(crate) fn add_metadata(&self, interrupt: &Interrupt, added: &MapValue) -> Result<()> {
+        let Some(entry) = self.entry_of(interrupt) else { return Ok(()) };
+        let mut held = entry.lock();
+        let mut all = match &held.metadata {
+            Some(Value::Map(before)) => MapValue::clone(before),
+            _ => MapValue::new(),
+        };
+        all.extend(added.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let metadata = Value::map(all);
+        let bytes = exec::heap_bytes(&metadata);
+        if bytes > METADATA_BYTES_MAX {
+            return Err(error!(
+                Limit,
+                "metadata of a transaction may take {METADATA_BYTES_MAX} bytes, and this takes {bytes}"
+            )
+            .with_remedy("store what is large in the graph, and name it here"));
         }
+        held.metadata = Some(metadata);
+        Ok(())
     }
 
     /// Asks for the end of the transaction of that name, in any database of the server, if `is_theirs` holds for its user.

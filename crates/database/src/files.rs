@@ -1,6 +1,6 @@
 //! The files that the statements of a session may name: all that the process reaches, those of one folder, or none.
 //!
-//! `LOAD CSV`, `COPY` and `ATTACH` have their paths from here, so that a server decides once for each client.
+//! `LOAD CSV`, `COPY`, `ATTACH` and `BACKUP DATABASE` have their paths from here, so that a server decides once for each client.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -73,7 +73,7 @@ pub mod tools;
 pub mod trace;
 mod use_clause;
 
-pub use activity::{Neighbors, Site};
+pub use activity::{METADATA_BYTES_MAX, Neighbors, Site};
 pub use administration::{Client, DATABASE_NAME};
 pub use analytics::{EdgeArrays, EdgePasses};
 pub use array_graph::ArrayGraph;

@@ -241,11 +241,10 @@ fn of_transaction() -> Vec<Tool> {
         with(
             DATA,
             tool("tx.setMetaData", "Adds to the metadata of this transaction.", &[], |held, context, arguments| {
-                let said = &arguments[0];
-                if !matches!(said, Value::Map(_)) {
-                    return Err(error!(Type, "tx.setMetaData needs a map, found {}", said.type_name()));
-                }
-                held.activity.add_metadata(context.interrupt, said);
+                let Value::Map(added) = &arguments[0] else {
+                    return Err(error!(Type, "tx.setMetaData needs a map, found {}", arguments[0].type_name()));
+                };
+                held.activity.add_metadata(context.interrupt, added)?;
                 Ok(Vec::new())
             }),
         ),

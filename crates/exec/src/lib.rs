@@ -70,3 +70,4 @@ pub use quota::Quota;
 pub use run::{ResultSink, run};
 pub use runtime::Prepared;
 pub use runtime::{Environment, RunSettings, Transactions};
+pub use size::heap_bytes;

@@ -72,7 +72,7 @@ pub(crate) fn address(value: &Value) -> usize {
 const SHARED: usize = 2 * size_of::<usize>();
 
 /// Bytes that a value takes besides itself. What stands in a list several times is counted each time.
-pub(crate) fn heap_bytes(value: &Value) -> usize {
+pub fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => SHARED + text.len(),
         Value::Bytes(bytes) => SHARED + bytes.len(),

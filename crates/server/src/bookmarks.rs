@@ -29,11 +29,12 @@ impl Bookmarks {
         Bookmarks { store, last: Mutex::default() }
     }
 
-    /// The bookmark of a database that has had so many commits at a moment, in microseconds since the Unix epoch.
+    /// The bookmark of a database that has had `commits` commits by the moment `unix_us`, in microseconds since the Unix epoch. A database
+    /// that was replaced may have had fewer than the one before it.
     pub(crate) fn of(&self, database: &Arc<str>, commits: u64, unix_us: i64) -> String {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (seen, moment) = last.entry(database.clone()).or_insert((commits, unix_us));
-        if commits > *seen {
+        if commits != *seen {
             (*seen, *moment) = (commits, unix_us);
         }
         format!("{PREFIX}:{}:{moment}", self.store)
@@ -64,6 +65,11 @@ mod tests {
         let given = bookmarks.of(&database, 7, 5_000);
         assert_eq!(bookmarks.of(&database, 7, 5_500), given, "nothing was committed");
         assert_ne!(bookmarks.of(&database, 8, 5_500), given);
+        assert_ne!(
+            bookmarks.of(&database, 2, 5_800),
+            bookmarks.of(&database, 8, 5_900),
+            "another database of that name"
+        );
         assert!(bookmarks.is_ours(&given, 5_000));
         assert!(!bookmarks.is_ours(&given, 4_999));
         assert!(!Bookmarks::new("b.knot".as_ref()).is_ours(&given, 6_000));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bolt::message::{Scope, is_commit, is_urgent};
 use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, answer, own};
-use database::{Client, DATABASE_NAME, Database, Session};
+use database::{Client, DATABASE_NAME, Database, Quota, Session};
 use model::limits::VALUE_DEPTH_MAX;
 
 use crate::convert::Form;
@@ -120,11 +120,16 @@ impl Connection {
         self.link.user = user.to_owned();
         // The first statement makes the session, in its database.
         let client = self.client();
-        let quota = self.link.server.quotas.of(user);
+        let quota = self.quota();
         if let Some(session) = &mut self.session {
             session.set_client(client);
             session.set_quota(quota);
         }
+    }
+
+    /// The memory limit of its user; none for processes of this machine, which come by the socket of the store.
+    fn quota(&self) -> Option<Arc<Quota>> {
+        self.link.wire.peer().and_then(|_| self.link.server.quotas.of(&self.link.user))
     }
 
     /// A session of its client in a database.
@@ -132,10 +137,9 @@ impl Connection {
         let mut session = database.session();
         let is_network = self.link.wire.peer().is_some();
         if is_network {
-            let server = &self.link.server;
-            session.set_files(server.settings.files.clone());
-            session.set_quota(server.quotas.of(&self.link.user));
+            session.set_files(self.link.server.settings.files.clone());
         }
+        session.set_quota(self.quota());
         if let Some(own) = &self.link.own {
             own.set(&mut session, is_network);
         }

@@ -14,8 +14,6 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 64;
 pub(crate) const VALUES_PER_MESSAGE: usize = 16;
 /// Memory of values for which none is reserved.
 pub(crate) const SMALL_VALUES_BYTES: usize = 64 << 10;
-/// Memory of the remarks that a client makes about a transaction; longer ones are not kept.
-pub(crate) const METADATA_BYTES_MAX: usize = 64 << 10;
 /// Part of the memory of the database that messages of all connections take which are not whole, or wait.
 pub(crate) const ARRIVALS_SHARE: usize = 8;
 /// Time for which a client may leave a message half sent.

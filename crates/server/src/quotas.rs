@@ -12,7 +12,7 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Each user may hold so many bytes; `None` for no limit.
+    /// Limits of `bytes_max` bytes for each user; `None` for no limit.
     pub(crate) fn new(bytes_max: Option<usize>) -> Quotas {
         Quotas { bytes_max, held: Mutex::default() }
     }

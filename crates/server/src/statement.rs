@@ -10,7 +10,7 @@ mod sink;
 use bolt::message::{Map, Scope};
 use bolt::{Failure, Request, answer};
 use database::tools::SYSTEM_NAME;
-use database::{Error, ErrorCode, Parameters, Session, Value, used_database};
+use database::{Error, ErrorCode, METADATA_BYTES_MAX, Parameters, Session, Value, used_database};
 use model::Consumer;
 use model::memory::Reservation;
 
@@ -18,7 +18,7 @@ use crate::connection::{Connection, Link};
 use crate::convert::Form;
 use crate::counts::Protocol;
 use crate::databases::Found;
-use crate::limits::{METADATA_BYTES_MAX, SMALL_VALUES_BYTES, STREAMS_MAX};
+use crate::limits::{SMALL_VALUES_BYTES, STREAMS_MAX};
 use crate::transactions::Transaction;
 use crate::{convert, failure};
 use sink::Sink;

@@ -303,6 +303,23 @@ fn a_store_without_a_server_has_no_users() {
     assert!(error.remedy().contains("knot serve"), "{error:?}");
 }
 
+#[test]
+fn metadata_of_a_transaction_is_bounded() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let mut session = database.session();
+    session.begin().expect("a transaction");
+    let half = "CALL tx.setMetaData({first: reduce(text = 'x', n IN range(1, 15) | text + text)})";
+    rows(&mut session, half);
+    rows(&mut session, half);
+    let error = session.query(&half.replace("first", "second"), &Parameters::default()).err().expect("too much");
+    assert_eq!(error.code(), ErrorCode::Limit, "{error:?}");
+    assert_eq!(
+        rows(&mut session, "CALL tx.getMetaData() YIELD metadata RETURN size(metadata.first), metadata.second"),
+        ["32768 | null"]
+    );
+}
+
 const TRANSACTIONS: &str = "SHOW TRANSACTIONS YIELD transactionId, username, currentQuery, status WHERE username <> 'me' \
                             RETURN transactionId, username, currentQuery, status";
 
@@ -335,6 +352,8 @@ fn a_transaction_that_waits_is_seen_and_ended() {
         "SHOW TRANSACTIONS YIELD username, metaData, clientAddress WHERE username = 'ann' RETURN metaData, clientAddress",
     );
     assert_eq!(told, ["{app: 'tests'} | '10.0.0.1:4'"]);
+    rows(&mut other, "CALL tx.setMetaData({app: 'others', step: 2})");
+    assert_eq!(rows(&mut other, "CALL tx.getMetaData()"), ["{app: 'others', step: 2}"]);
     assert_eq!(
         rows(&mut me, "TERMINATE TRANSACTION 'neo4j-transaction-0'"),
         ["'neo4j-transaction-0' | null | 'Transaction not found.'"]
