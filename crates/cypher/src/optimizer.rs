@@ -18,6 +18,7 @@ mod filter_in_path;
 mod late_projection;
 mod node_choice;
 pub(crate) mod nullability;
+mod pushed_pattern;
 mod running_in_path;
 mod top;
 mod unused;
@@ -49,6 +50,8 @@ pub struct OptimizerConfig {
     pub sort_keys: bool,
     /// Let attached databases test conditions, and give the first nodes only.
     pub node_choices: bool,
+    /// Let attached databases match a pattern, and group its matches.
+    pub pushed_patterns: bool,
     /// Read properties after a limit.
     pub late_projection: bool,
     /// Do not compute what nobody uses.
@@ -76,6 +79,7 @@ impl Default for OptimizerConfig {
             edge_filters: true,
             sort_keys: true,
             node_choices: true,
+            pushed_patterns: true,
             late_projection: true,
             unused: true,
             covering_labels: false,
@@ -100,6 +104,7 @@ impl OptimizerConfig {
             edge_filters: false,
             sort_keys: false,
             node_choices: false,
+            pushed_patterns: false,
             late_projection: false,
             unused: false,
             covering_labels: false,
@@ -145,6 +150,9 @@ pub(crate) fn optimize(
     }
     if config.unused {
         unused::drop_unused(root, columns);
+    }
+    if config.pushed_patterns && mode == PlanMode::Read && !context.schema.searchable.is_empty() {
+        pushed_pattern::push_all(root, context);
     }
     if config.count_matches && mode == PlanMode::Read {
         let rewritten = count_matches::rewrite_all(root, slots, context);

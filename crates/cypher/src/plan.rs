@@ -16,6 +16,7 @@ pub mod expression;
 pub(crate) mod known_types;
 pub mod node_choice;
 pub mod operator;
+pub mod pushed;
 pub mod search;
 pub mod source;
 mod visit;
@@ -29,6 +30,7 @@ pub use operator::{
     RuleKind, SetItem, SortKey,
 };
 
+pub use pushed::{AskedColumn, PushedFirst, PushedNode, PushedPattern, PushedValue};
 pub use source::SourceStatement;
 
 pub use search::{HopCondition, SearchElement, SearchHop, SearchMode, SearchPattern, SearchSelector, WalkCondition};

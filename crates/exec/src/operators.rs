@@ -38,6 +38,7 @@ pub(crate) mod node_union_scan;
 pub(crate) mod optional;
 pub(crate) mod path_search;
 pub(crate) mod project;
+pub(crate) mod pushed_pattern;
 pub(crate) mod semi_apply;
 pub(crate) mod set;
 pub(crate) mod shortest_path;
@@ -71,6 +72,7 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
         OperatorKind::Extend { input, items } => extend::lower(lowering, input, items, demand),
         OperatorKind::Distinct { input, slots } => distinct::lower(lowering, input, slots, demand),
         OperatorKind::Aggregate { .. } => aggregate::lower(lowering, &plan.kind, demand),
+        OperatorKind::PushedPattern { .. } => pushed_pattern::lower(lowering, &plan.kind, demand),
         OperatorKind::Sort { input, keys } => sort::lower(lowering, input, keys, demand),
         OperatorKind::Top { input, keys, limit } => top::lower(lowering, input, keys, limit, demand),
         OperatorKind::Skip { input, count } => skip::lower(lowering, input, count, demand),

@@ -14,6 +14,7 @@
 //! - [`edge_range`]: ranges of edge properties, and the first few edges of each node.
 //! - [`course`]: where a search over places goes.
 //! - [`index_scan`]: requests of ordered indexes.
+//! - [`pattern_query`]: patterns that a store may match whole, and groups of their matches.
 //! - [`procedure`]: what `CALL` can call.
 //! - [`interrupt`]: cancellation and progress.
 //! - [`secrets`]: texts without passwords.
@@ -42,6 +43,7 @@ pub mod limits;
 pub mod memory;
 pub mod meter;
 pub mod mix;
+pub mod pattern_query;
 pub mod platform;
 pub mod procedure;
 pub mod schedule;
@@ -64,6 +66,7 @@ pub use id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 pub use index_scan::{IndexBatch, IndexCursor, IndexScan, KeyOrder, KeyRange};
 pub use interrupt::Interrupt;
 pub use memory::{Consumer, MemoryBudget, Reservation};
+pub use pattern_query::{GraphPattern, PatternColumn, PatternQuery};
 pub use schedule::{Priority, Scheduler};
 pub use schema::{Constraint, Index, PropertyKind, PropertyType, Rule, Schema, SortKey, Subject};
 pub use statistics::{Sketches, Statistics};

@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId};
 use crate::index_scan::{IndexCursor, IndexScan, KeyOrder};
 use crate::interrupt::Interrupt;
+use crate::pattern_query::GraphPattern;
 use crate::schema::{Constraint, Index, Schema, SortKey};
 use crate::statistics::Statistics;
 use crate::value::{EdgeValue, Value};
@@ -176,6 +177,8 @@ pub enum Access<'a> {
     NodeProperties(Option<LabelId>, &'a [PropertyKeyId]),
     /// Number of nodes or edges.
     Count(&'a Count),
+    /// Matches of a pattern, or groups of them.
+    Pattern(&'a GraphPattern),
 }
 
 /// Nodes or edges to count.
@@ -237,6 +240,12 @@ pub trait NodeCursor {
 pub trait EdgeCursor {
     /// Clears `out` and fills it with up to about `BATCH_ROWS` further edges; false, with `out` empty, at the end.
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool>;
+}
+
+/// A cursor over the rows of a pattern query.
+pub trait RowCursor {
+    /// Further rows, with the columns that were asked for; `None` at the end.
+    fn next(&mut self) -> Result<Option<Vec<Column>>>;
 }
 
 /// A cursor over the edges of a partition.
@@ -360,6 +369,11 @@ pub trait ReadView: Send + Sync {
 
     /// Number of nodes or edges, where the store can tell without giving them out; `None` otherwise.
     fn count(&self, _count: &Count) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// The rows of a pattern query, where the store matches patterns itself; `None` otherwise.
+    fn query_pattern<'a>(&'a self, _query: &GraphPattern) -> Result<Option<Box<dyn RowCursor + 'a>>> {
         Ok(None)
     }
 

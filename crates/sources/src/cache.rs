@@ -187,6 +187,16 @@ impl Cache {
         model::meter::count(|meter| meter.source_hits += (asked - missing) as u64);
     }
 
+    /// Counts rows that are used at once and not kept.
+    pub(crate) fn count_passed(&self, rows: u64) {
+        self.counts.fetched.fetch_add(rows, Ordering::Relaxed);
+        self.counts.used.fetch_add(rows, Ordering::Relaxed);
+        model::meter::count(|meter| {
+            meter.rows_fetched += rows;
+            meter.rows_used += rows;
+        });
+    }
+
     /// The coordinates of nodes, of which these properties are the first few; `None` where they are not known.
     pub(crate) fn places_of(&self, table: usize, keys: &[u64], properties: &[usize]) -> Vec<Option<[f64; 3]>> {
         let inner = self.read();

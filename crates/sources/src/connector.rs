@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use model::{Column, Course, Direction, KeyOrder, MemoryBudget, Result, error};
+use model::{Column, Course, Direction, KeyOrder, MemoryBudget, PatternQuery, Result, error};
 
 use crate::catalog::{Catalog, Inspect};
 use crate::check::Finding;
@@ -204,7 +204,14 @@ pub enum Question<'a> {
         /// The kind's number.
         kind: usize,
     },
+    /// Matches of a pattern, or groups of them: the columns that it names, keys of nodes as in [`Question::Nodes`]. Asked only
+    /// where [`Connector::statement`] has a statement for it. Fails with `UNSUPPORTED`, before the first rows, if values
+    /// are found with which the source does not compute as Cypher does.
+    Pattern(&'a KindPattern),
 }
+
+/// A pattern query whose nodes and edges are of one kind each, by the numbers of kinds and properties.
+pub type KindPattern = PatternQuery<usize, usize, usize>;
 
 /// The nodes that a question is about.
 #[derive(Clone, Debug)]

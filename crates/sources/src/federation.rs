@@ -18,6 +18,7 @@ mod expand;
 mod index;
 mod kept;
 mod names;
+mod patterns;
 mod scan;
 mod source;
 mod split;

@@ -130,6 +130,7 @@ impl Connector for InPlaceConnector {
                 format!("{}: count, {}", self.file(node.table), how(which, &names(&node.key)))
             }
             Question::CountEdges { kind } => format!("{}: count", self.file(self.plan.edges.get(*kind)?.table)),
+            Question::Pattern(_) => return None,
         })
     }
 

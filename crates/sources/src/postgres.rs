@@ -150,6 +150,10 @@ impl Shared {
                 format!("nodes {}", self.node_name(*kind))
             }
             Question::Edges { kind, .. } | Question::CountEdges { kind } => format!("edges {}", self.edge_name(*kind)),
+            Question::Pattern(asked) => {
+                let names: Vec<&str> = asked.nodes.iter().map(|node| self.node_name(node.of)).collect();
+                format!("patterns of {}", names.join(", "))
+            }
         }
     }
 

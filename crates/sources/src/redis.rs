@@ -139,6 +139,7 @@ impl Connector for RedisConnector {
                 let pattern = &edges.forward.pattern;
                 for_each(&Which::All, &pattern.glob(), &format!("{command} {}", pattern.key("$1")))
             }
+            Question::Pattern(_) => return None,
         })
     }
 

@@ -4,7 +4,7 @@
 //! - [`quote`]: names, strings, and the `?` of queries by key.
 //! - [`dialect`]: all in which the SQL of databases differs.
 //! - `draft`: a statement being put together.
-//! - `rows`, `read`, `which`, `within`: questions.
+//! - `rows`, `read`, `which`, `within`, `pattern`: questions.
 //! - `conditions`: tests of properties, and which of them a database answers as Cypher does.
 //! - `change`: changes.
 //! - [`rest`]: the operations that a database does not do as Cypher does, done with its rows.
@@ -26,6 +26,7 @@ pub mod convert;
 pub mod dialect;
 pub mod digits;
 mod draft;
+mod pattern;
 pub mod quote;
 mod read;
 pub mod rest;

@@ -16,6 +16,7 @@ mod link;
 mod load;
 mod nodes;
 mod on_course;
+mod patterns;
 mod scan;
 mod statements;
 mod transaction;

@@ -80,22 +80,33 @@ fn is_searchable(schema: &Schema, labels: &[Arc<str>], key: &str) -> bool {
 }
 
 /// The properties, of nodes that carry one of the labels, by which the store finds nodes.
-fn searchable<'s>(schema: &'s Schema, labels: &[Arc<str>]) -> impl Iterator<Item = &'s Index> {
+pub(super) fn searchable<'s>(schema: &'s Schema, labels: &[Arc<str>]) -> impl Iterator<Item = &'s Index> {
     let subjects: Vec<Subject> = labels.iter().filter_map(|label| schema.label(label)).map(Subject::Label).collect();
     schema.searchable.iter().filter(move |held| subjects.contains(&held.subject))
 }
 
 /// The scan that finds what a seek does, where the seek is by no index of the store and its values are those of all rows.
 fn scan_of_seek(operator: &mut Operator, schema: &Schema) -> Option<OperatorKind> {
-    let OperatorKind::IndexSeek { input, slot, on_edges: false, subject, keys, equal, is_list, range } =
-        &mut operator.kind
-    else {
+    let conditions = conditions_of_seek(&operator.kind, schema)?;
+    let OperatorKind::IndexSeek { input, slot, subject, .. } = &mut operator.kind else { return None };
+    let choice = Some(Box::new(crate::plan::NodeChoice { conditions, first: None }));
+    Some(OperatorKind::NodeScan {
+        input: Box::new(take_input(input)),
+        slot: *slot,
+        labels: vec![subject.clone()],
+        choice,
+    })
+}
+
+/// The conditions on nodes of its label that a seek stands for, where it is by no index of the store and its values are those
+/// of all rows.
+pub(super) fn conditions_of_seek(kind: &OperatorKind, schema: &Schema) -> Option<Vec<Expression>> {
+    let OperatorKind::IndexSeek { slot, on_edges: false, subject, keys, equal, is_list, range, .. } = kind else {
         return None;
     };
     let [key] = keys.as_slice() else { return None };
-    let labels = vec![subject.clone()];
     // A property that is searchable has no index: see `Schema::searchable`.
-    if !is_searchable(schema, &labels, key) {
+    if !is_searchable(schema, std::slice::from_ref(subject), key) {
         return None;
     }
     let mut conditions = Vec::new();
@@ -119,14 +130,10 @@ fn scan_of_seek(operator: &mut Operator, schema: &Schema) -> Option<OperatorKind
         }
         _ => false,
     };
-    if !is_fixed || conditions.is_empty() {
-        return None;
-    }
-    let choice = Some(Box::new(crate::plan::NodeChoice { conditions, first: None }));
-    Some(OperatorKind::NodeScan { input: Box::new(take_input(input)), slot: *slot, labels, choice })
+    (is_fixed && !conditions.is_empty()).then_some(conditions)
 }
 
-fn property_at(slot: SlotId, key: &Arc<str>, span: Span) -> Expression {
+pub(super) fn property_at(slot: SlotId, key: &Arc<str>, span: Span) -> Expression {
     let object = Box::new(at(span, ExpressionKind::Slot(slot)));
     at(span, ExpressionKind::Property { object, key: key.clone() })
 }

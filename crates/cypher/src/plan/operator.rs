@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Direction, Rule, Span};
 
-use super::{BinaryOperator, CountedNode, Expression, NodeChoice, SearchPattern, SlotId};
+use super::{BinaryOperator, CountedNode, Expression, NodeChoice, PushedPattern, SearchPattern, SlotId};
 
 /// The number of an operator within its plan, to hang a profile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -229,6 +229,14 @@ pub enum OperatorKind {
         keys: Vec<(SlotId, Expression)>,
         /// Aggregates computed for each group.
         aggregates: Vec<Aggregate>,
+    },
+    /// The rows of its input, which are made of the matches of a pattern: asked of the store, where that answers, and computed by
+    /// the input elsewhere.
+    PushedPattern {
+        /// An aggregation, distinct values, or a projection.
+        input: Box<Operator>,
+        /// The same as a store is asked for it.
+        pattern: Box<PushedPattern>,
     },
     /// All rows in order; equal rows in any order.
     Sort {

@@ -26,6 +26,7 @@ macro_rules! push_inputs {
             Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
             Kind::CountMatches { input, .. } => $list.push(input),
             Kind::Distinct { input, .. } | Kind::Aggregate { input, .. } => $list.push(input),
+            Kind::PushedPattern { input, .. } => $list.push(input),
             Kind::Sort { input, .. } | Kind::Top { input, .. } | Kind::Skip { input, .. } => $list.push(input),
             Kind::Limit { input, .. } | Kind::Unwind { input, .. } | Kind::Call { input, .. } => $list.push(input),
             Kind::Create { input, .. } | Kind::Set { input, .. } | Kind::Delete { input, .. } => $list.push(input),
@@ -97,7 +98,7 @@ macro_rules! push_operator_expressions {
         match $kind {
             Kind::Unit | Kind::Argument { .. } | Kind::NodeScan { .. } | Kind::Expand { .. } => {}
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
-            Kind::SemiApply { .. } | Kind::CrossProduct { .. } => {}
+            Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::PushedPattern { .. } => {}
             Kind::Intersect { .. } => {}
             Kind::CountMatches { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } | Kind::DeclareEnds { .. } => {}

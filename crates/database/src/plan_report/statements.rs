@@ -6,12 +6,13 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use cypher::plan::{
-    CountedNode, Expression, ExpressionKind, IndexRange, NodeChoice, NodesFirst, Operator, OperatorKind, Plan, SlotId,
-    node_test,
+    AskedColumn, CountedNode, Expression, ExpressionKind, IndexRange, NodeChoice, NodesFirst, Operator, OperatorKind,
+    Plan, PushedNode, PushedPattern, SlotId, node_test,
 };
+use model::pattern_query::{FirstRows, PatternEdge, PatternNode, PatternTest};
 use model::{
-    Access, Column, Direction, EdgeTypeId, Expand, FirstNodes, Index, IndexScan, KeyOrder, KeyRange, LabelId, Map,
-    NodeScan, PropertyKeyId, ReadView, Subject, Value,
+    Access, Column, Condition, Direction, EdgeTypeId, Expand, FirstNodes, GraphPattern, Index, IndexScan, KeyOrder,
+    KeyRange, LabelId, Map, NodeScan, PropertyKeyId, ReadView, Subject, Value,
 };
 
 /// The statements of each operator, in the order in which plans are shown.
@@ -98,7 +99,15 @@ impl Asking<'_> {
                 seen.push(statement);
             }
         }
+        // Operators that run only if the source does not answer send nothing.
+        let is_answered = matches!(operator.kind, OperatorKind::PushedPattern { .. }) && !seen.is_empty();
         self.found.push(seen);
+        if is_answered {
+            let mut below = 0;
+            operator.inputs().into_iter().for_each(|input| input.each(&mut |_| below += 1));
+            self.found.resize(self.found.len() + below, Vec::new());
+            return;
+        }
         operator.inputs().into_iter().for_each(|input| self.add(input));
         let expressions = operator.expressions();
         expressions.into_iter().for_each(|expression| self.add_subqueries(expression));
@@ -120,6 +129,11 @@ impl Asking<'_> {
             OperatorKind::NodeScan { slot, labels, choice, .. } => {
                 let keys = self.reads.get(slot).cloned().unwrap_or_default();
                 self.add_scan(labels, keys, choice.as_deref().map(|choice| (*slot, choice)), statements);
+            }
+            OperatorKind::PushedPattern { pattern, .. } => {
+                if let Some(asked) = self.pattern(pattern) {
+                    self.ask(&Access::Pattern(&asked), statements);
+                }
             }
             OperatorKind::NodeUnionScan { labels, any, .. } => {
                 for label in any {
@@ -163,24 +177,56 @@ impl Asking<'_> {
         let Some(labels) = labels else { return };
         let mut scan = NodeScan { labels, keys, ..NodeScan::default() };
         if let Some((slot, choice)) = choice {
-            let tests = choice.conditions.iter().filter_map(|condition| node_test(condition, slot));
-            let conditions = tests.filter_map(|test| test.condition(&mut |value| Ok(known(value))).ok());
-            let conditions = conditions.filter_map(|test| test.known(&|key| schema.property_key(key)));
-            // Conditions that never hold here may hold of the parameters that are given.
-            scan.filter = conditions.filter(|condition| !condition.is_never()).collect();
+            scan.filter = self.conditions(slot, &choice.conditions);
             scan.first = choice.first.as_ref().map(|first| self.first(first));
         }
         self.ask(&Access::Scan(&scan), statements);
     }
 
+    /// The conditions on the node of a slot.
+    fn conditions(&self, slot: SlotId, conditions: &[Expression]) -> Vec<Condition<PropertyKeyId>> {
+        let tests = conditions.iter().filter_map(|condition| node_test(condition, slot));
+        let conditions = tests.filter_map(|test| test.condition(&mut |value| Ok(known(value))).ok());
+        let conditions = conditions.filter_map(|test| test.known(&|key| self.view.schema().property_key(key)));
+        // Conditions that never hold here may hold of the parameters that are given.
+        conditions.filter(|condition| !condition.is_never()).collect()
+    }
+
+    /// What a store is asked for a pattern.
+    fn pattern(&self, pushed: &PushedPattern) -> Option<GraphPattern> {
+        let schema = self.view.schema();
+        let node = |node: &PushedNode| {
+            let labels = node.labels.iter().map(|label| schema.label(label)).collect::<Option<_>>()?;
+            Some(PatternNode { of: labels, conditions: self.conditions(node.slot, &node.conditions) })
+        };
+        let edge = |edge: &PatternEdge<Arc<str>>| {
+            Some(PatternEdge { of: schema.edge_type(&edge.of)?, source: edge.source, target: edge.target })
+        };
+        let test = |test: &PatternTest<Arc<str>>| {
+            Some(PatternTest { edge: edge(&test.edge)?, inner: test.inner, is_absent: test.is_absent })
+        };
+        let asked = pushed.asked(pushed.columns.iter().map(|(slot, _)| *slot));
+        let place = |column: &AskedColumn| asked.iter().position(|held| held == column);
+        let first = pushed.order().zip(pushed.first.as_ref()).and_then(|(order, first)| {
+            let order = order.into_iter().map(|(column, descending)| Some((place(column)?, descending)));
+            Some(FirstRows { order: order.collect::<Option<_>>()?, limit: limit_of(&first.limit) })
+        });
+        let column = |column: &AskedColumn| column.renamed(&|_, key| schema.property_key(key));
+        Some(GraphPattern {
+            nodes: pushed.nodes.iter().map(node).collect::<Option<_>>()?,
+            edges: pushed.edges.iter().map(edge).collect::<Option<_>>()?,
+            distinct: pushed.distinct.clone(),
+            tests: pushed.tests.iter().map(test).collect::<Option<_>>()?,
+            columns: asked.iter().map(column).collect::<Option<_>>()?,
+            is_grouped: pushed.is_grouped,
+            first,
+        })
+    }
+
     fn first(&self, first: &NodesFirst) -> FirstNodes {
         let keys = first.keys.iter().filter_map(|key| self.view.schema().property_key(key)).collect();
         let order = if first.descending { KeyOrder::Descending } else { KeyOrder::Ascending };
-        let limit = match known(&first.limit) {
-            Value::Int(limit) => u64::try_from(limit).unwrap_or_default(),
-            _ => 0,
-        };
-        FirstNodes { keys, order, limit }
+        FirstNodes { keys, order, limit: limit_of(&first.limit) }
     }
 
     fn add_expand(&self, direction: Direction, types: &[Arc<str>], statements: &mut Vec<Arc<str>>) {
@@ -271,6 +317,13 @@ impl Asking<'_> {
             _ => false,
         };
         finds || operator.inputs().into_iter().any(|input| self.is_node(input, slot))
+    }
+}
+
+fn limit_of(limit: &Expression) -> u64 {
+    match known(limit) {
+        Value::Int(limit) => u64::try_from(limit).unwrap_or_default(),
+        _ => 0,
     }
 }
 

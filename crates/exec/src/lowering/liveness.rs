@@ -118,6 +118,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Distinct { input, .. }
         | OperatorKind::Aggregate { input, .. }
+        | OperatorKind::PushedPattern { input, .. }
         | OperatorKind::Sort { input, .. }
         | OperatorKind::Top { input, .. }
         | OperatorKind::Skip { input, .. }

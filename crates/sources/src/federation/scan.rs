@@ -90,6 +90,10 @@ impl Joined {
                 let label = label.filter(|_| !keys.is_empty());
                 label.map(|label| view.statements(&Access::NodeProperties(label, &keys)))
             }
+            Access::Pattern(asked) => {
+                let own = self.pattern_in_one(asked).filter(|(at, _)| *at == part);
+                own.map(|(_, own)| view.statements(&Access::Pattern(&own)))
+            }
             Access::Count(count) => self.count_within(part, count).map(|count| view.statements(&Access::Count(&count))),
         };
         let name = self.parts[part].name.as_deref().unwrap_or_default();

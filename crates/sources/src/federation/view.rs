@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use model::statistics::{EdgeSketch, Sketches};
 use model::store::{
-    AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NO_EDGE_NUMBER, NodeCursor,
+    AccessHint, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NO_EDGE_NUMBER, NodeCursor, RowCursor,
 };
 use model::{
-    Access, Bitmap, Capabilities, Column, Count, Course, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor,
-    IndexScan, LabelId, Map, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Taken, Value,
-    WriteTransaction,
+    Access, Bitmap, Capabilities, Column, Count, Course, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand,
+    GraphPattern, IndexCursor, IndexScan, LabelId, Map, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema,
+    Statistics, Taken, Value, WriteTransaction,
 };
 
 use super::kept::Kept;
@@ -422,6 +422,13 @@ impl ReadView for Joined {
             }
         }
         Ok(Some(sum))
+    }
+
+    fn query_pattern<'a>(&'a self, asked: &GraphPattern) -> Result<Option<Box<dyn RowCursor + 'a>>> {
+        match self.pattern_in_one(asked) {
+            Some((part, own)) => self.parts[part].view().query_pattern(&own),
+            None => Ok(None),
+        }
     }
 
     fn statements(&self, access: &Access<'_>) -> Vec<Arc<str>> {

@@ -107,6 +107,7 @@ impl InPlaceReading {
                 }
                 Ok(stream)
             }
+            Question::Pattern(_) => Err(error!(Unsupported, "files are not matched with patterns where they lie")),
         }
     }
 

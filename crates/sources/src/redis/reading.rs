@@ -144,7 +144,7 @@ impl RedisReading {
                     Question::Edges { kind, direction, properties, .. } => {
                         Output::Edges(*kind, *direction, properties.to_vec())
                     }
-                    Question::CountEdges { .. } => continue,
+                    Question::CountEdges { .. } | Question::Pattern(_) => continue,
                 });
             }
             let plan = self.plan.clone();
@@ -196,6 +196,7 @@ impl RedisReading {
             Question::CountEdges { kind } => {
                 (Scanned::Edges(*kind, Direction::Out), Shape::new(&[], &[], None, None), None)
             }
+            Question::Pattern(_) => return Err(error!(Unsupported, "{}: Redis matches no patterns", self.link.name())),
         };
         let scan = begin(&self.plan, &scanned);
         Ok(Stream::Scan { scanned, scan, shape, of })

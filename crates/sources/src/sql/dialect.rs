@@ -125,6 +125,16 @@ pub trait Dialect: Debug + Send + Sync {
     /// A column of strings as it must stand to be put in order by bytes.
     fn by_bytes(&self, column: &str) -> String;
 
+    /// True if the least of a column that stands so is a string.
+    fn keeps_strings_by_bytes(&self) -> bool {
+        true
+    }
+
+    /// The condition that a value is exactly of a kind, where values of other kinds may lie beside it.
+    fn is_exactly(&self, _column: &str, _kind: PropertyKind) -> Option<String> {
+        None
+    }
+
     /// Text that joins the elements of an array to the rows.
     fn elements(&self, array: &str, facts: &ColumnFacts, alias: &str) -> String;
 

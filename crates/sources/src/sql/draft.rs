@@ -20,6 +20,7 @@ pub struct Draft<'q> {
     /// The sources of rows, joined in order.
     pub(super) from: String,
     pub(super) conditions: Vec<String>,
+    pub(super) group: Vec<String>,
     pub(super) order: Vec<String>,
     pub(super) limit: Option<u64>,
     pub(super) answer: Vec<Answer>,
@@ -35,6 +36,7 @@ impl<'q> Draft<'q> {
             select: Vec::new(),
             from: String::new(),
             conditions: Vec::new(),
+            group: Vec::new(),
             order: Vec::new(),
             limit: None,
             answer: Vec::new(),
@@ -103,6 +105,9 @@ impl<'q> Draft<'q> {
         }
         if !self.conditions.is_empty() {
             text.push_str(&format!("\nWHERE {}", self.conditions.join("\n  AND ")));
+        }
+        if !self.group.is_empty() {
+            text.push_str(&format!("\nGROUP BY {}", self.group.join(", ")));
         }
         if !self.order.is_empty() {
             text.push_str(&format!("\nORDER BY {}", self.order.join(", ")));

@@ -10,7 +10,7 @@ use crate::sql::conditions::{add_conditions, compared, is_compared_alike, proper
 use crate::sql::draft::Draft;
 use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, given_columns, is_empty, rows_name, unnest};
 use crate::sql::which::{by_keys, in_boxes};
-use crate::sql::{ColumnFacts, Dialect, RowsFacts, Statement, Writer, quote, within};
+use crate::sql::{ColumnFacts, Dialect, RowsFacts, Statement, Writer, pattern, quote, within};
 
 /// Stands for the key that a query by key is given, which the query need not repeat.
 const GIVEN_KEY: &str = "\u{2}";
@@ -63,6 +63,7 @@ fn one<'q>(writer: &Writer<'_>, question: &Question<'q>) -> Result<Statement<'q>
         }
         Question::CountNodes { kind, which } => Nodes::of(writer, *kind)?.count(which),
         Question::CountEdges { kind } => Edges::of(writer, *kind, Direction::Out)?.count(),
+        Question::Pattern(asked) => pattern::rows(writer, asked),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use model::{Column, ColumnData, KeyOrder, Result, Value};
+use model::{Column, ColumnData, KeyOrder, Result, Value, error};
 
 use crate::connector::Condition;
 
@@ -19,6 +19,9 @@ pub struct Rest {
     pub hidden: usize,
     /// True if the number of rows is the answer.
     pub is_count: bool,
+    /// Columns of the answer, among the hidden ones, that count values of which the database does not compute as Cypher does:
+    /// there may be none.
+    pub none_of: Vec<usize>,
 }
 
 impl Rest {
@@ -30,6 +33,9 @@ impl Rest {
     /// Does it with all rows of a statement.
     pub fn finish(&self, mut columns: Vec<Column>) -> Result<Vec<Column>> {
         let rows = columns.first().map_or(0, Column::len);
+        if self.none_of.iter().any(|&at| columns[at].values().any(|count| count != Value::Int(0))) {
+            return Err(error!(Unsupported, "a column has values of several types, which the database does not order"));
+        }
         let holds = |row: &u32| {
             let value = |&at: &usize| columns[at].value(*row as usize);
             self.tests.iter().all(|test| test.holds(&value))

@@ -88,6 +88,22 @@ pub(super) fn equal(left: &[String], right: &[String]) -> String {
     pairs.join(" AND ")
 }
 
+/// The conditions that the rows of nodes are those of an end of edges, by the database's own equality: by that of the key, as
+/// foreign keys are. Both stand under an alias.
+pub(super) fn meets(
+    dialect: &'static dyn Dialect,
+    (alias, node, facts): (&str, &NodeKind, &RowsFacts),
+    (edge, end): (&str, &End),
+) -> Vec<String> {
+    let pairs = node.key.iter().zip(&end.columns).map(|(far, near)| {
+        let near = quote::column(dialect, edge, near);
+        // Blanks at its end count in a text of another type, but not in a key of this one.
+        let cast = if facts.column(far).sql_type == "bpchar" { "::bpchar" } else { "" };
+        format!("{} = {near}{cast}", quote::column(dialect, alias, far))
+    });
+    pairs.collect()
+}
+
 /// One end of edges as their rows show it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndOf<'a> {
@@ -157,19 +173,14 @@ impl<'a> EndOf<'a> {
         dialect.elements(&array, facts.column(&self.end.columns[0]), &alias)
     }
 
-    /// The rows of its nodes, joined by the database's own equality: by that of the key, as foreign keys are.
+    /// The rows of its nodes, joined.
     fn nodes(&self, dialect: &'static dyn Dialect, node: &NodeKind, facts: &RowsFacts) -> String {
         let rows = match &node.rows {
             Rows::Query(sql) => quote::subquery(sql),
             rows => table(dialect, rows).unwrap_or_default(),
         };
-        let pairs = node.key.iter().zip(&self.end.columns).map(|(far, near)| {
-            let near = quote::column(dialect, "e", near);
-            // Blanks at its end count in a text of another type, but not in a key of this one.
-            let cast = if facts.column(far).sql_type == "bpchar" { "::bpchar" } else { "" };
-            format!("{} = {near}{cast}", quote::column(dialect, &self.alias(), far))
-        });
-        format!("\nJOIN {rows} AS {} ON {}", self.alias(), pairs.collect::<Vec<_>>().join(" AND "))
+        let pairs = meets(dialect, (&self.alias(), node, facts), ("e", self.end));
+        format!("\nJOIN {rows} AS {} ON {}", self.alias(), pairs.join(" AND "))
     }
 
     /// The columns as they are selected.

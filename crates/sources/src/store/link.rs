@@ -315,6 +315,10 @@ impl Link {
             Question::Edges { kind, .. } | Question::CountEdges { kind } => {
                 format!("edges {}", definition.edges[*kind].name)
             }
+            Question::Pattern(asked) => {
+                let names: Vec<&str> = asked.nodes.iter().map(|node| &*definition.nodes[node.of].name).collect();
+                format!("patterns of {}", names.join(", "))
+            }
         }
     }
 }

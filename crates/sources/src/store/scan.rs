@@ -14,10 +14,11 @@ use crate::connector::{Condition, Question, StreamId, Test, Which};
 use crate::keys::{self, NO_KEY};
 
 /// Rows of the first pull, so that a query that wants few nodes waits for few; later ones are larger each.
-const FIRST_ROWS: usize = 128;
-const GROWTH: usize = 8;
+pub(super) const FIRST_ROWS: usize = 128;
+/// Growth of later pulls.
+pub(super) const GROWTH: usize = 8;
 /// Rows of a pull, at most.
-const ROWS_MAX: usize = 8 * BATCH_ROWS;
+pub(super) const ROWS_MAX: usize = 8 * BATCH_ROWS;
 
 /// A question that is read piece by piece, of a kind of nodes.
 struct Pull<'a> {

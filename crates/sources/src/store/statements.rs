@@ -8,6 +8,7 @@ use model::{Column, Direction, LabelId, NodeScan, PropertyKeyId, Value};
 
 use super::Shared;
 use super::layout::Layout;
+use super::patterns::by_kind;
 use super::scan::{kind_scans, test_of};
 use crate::connector::{Condition, Question, Test, Which};
 
@@ -71,6 +72,11 @@ pub(super) fn of(shared: &Shared, access: &Access<'_>) -> Vec<Arc<str>> {
             }
         }
         Access::Count(counted) => count(shared, counted, &mut add),
+        Access::Pattern(asked) => {
+            if let Some(asked) = by_kind(layout, asked) {
+                add(&Question::Pattern(&asked));
+            }
+        }
     }
     statements
 }

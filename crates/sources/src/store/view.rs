@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 use model::index_scan::{IndexCursor, IndexScan};
 use model::store::chosen::{Chooser, Choosing};
 use model::store::{
-    Access, AccessHint, Count, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor, lookup_by_scan,
+    Access, AccessHint, Count, EdgeBlockCursor, EdgeCursor, EdgeStream, Freshness, Moment, NodeCursor, RowCursor,
+    lookup_by_scan,
 };
 use model::{
-    Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, EdgeValue, Expand, LabelId, NodeId, NodeScan, PropertyKeyId,
-    ReadView, Result, Schema, Statistics, Taken,
+    Bitmap, Capabilities, Column, EdgeId, EdgeTypeId, EdgeValue, Expand, GraphPattern, LabelId, NodeId, NodeScan,
+    PropertyKeyId, ReadView, Result, Schema, Statistics, Taken,
 };
 
 use super::Shared;
@@ -252,6 +253,10 @@ impl ReadView for SourceView {
             }
         };
         self.link.ask_count(&questions).map(Some)
+    }
+
+    fn query_pattern<'a>(&'a self, asked: &GraphPattern) -> Result<Option<Box<dyn RowCursor + 'a>>> {
+        Ok(self.match_pattern(asked)?.map(|rows| Box::new(rows) as Box<dyn RowCursor + 'a>))
     }
 
     fn all_edges<'a>(&'a self, stream: &EdgeStream) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {

@@ -11,7 +11,7 @@ use super::expression::{Printed, SlotNames, quoted};
 use crate::plan::{
     Aggregate, Batches, EdgeChoice, EdgeCondition, EdgeFirst, Expression, ExpressionKind, ForEachResult, IndexRange,
     IntersectLeg, LookupValue, NewEdge, NewNode, NewRule, NodeChoice, NodesFirst, OnError, Operator, OperatorKind,
-    Retry, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
+    PushedFirst, PushedPattern, Retry, RuleKind, SetItem, SlotId, SlotInfo, SortKey,
 };
 
 /// Adds the rows of an operator, its inputs, and the subplans of its expressions.
@@ -66,6 +66,8 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Extend { .. } => "Extend",
         Kind::Distinct { .. } => "Distinct",
         Kind::Aggregate { .. } => "Aggregate",
+        Kind::PushedPattern { pattern, .. } if pattern.is_grouped => "PushedAggregate",
+        Kind::PushedPattern { .. } => "PushedJoin",
         Kind::Sort { .. } => "Sort",
         Kind::Top { .. } => "Top",
         Kind::Skip { .. } => "Skip",
@@ -142,6 +144,7 @@ impl Details<'_> {
                 let separator = if keys.is_empty() || aggregates.is_empty() { "" } else { "; " };
                 format!("{}{separator}{}", self.items(keys), aggregates.join(", "))
             }
+            Kind::PushedPattern { pattern, .. } => self.pushed(pattern),
             Kind::Sort { keys, .. } => self.sort_keys(keys),
             Kind::Top { keys, limit, .. } => format!("{} LIMIT {}", self.sort_keys(keys), self.expression(limit)),
             Kind::Skip { count, .. } | Kind::Limit { count, .. } => self.expression(count),
@@ -364,6 +367,20 @@ impl Details<'_> {
         let call = format!("{}({distinct}{arguments})", aggregate.function);
         let name = self.names.of(aggregate.slot);
         if format!("`{call}`") == name { call } else { format!("{call} AS {name}") }
+    }
+
+    fn pushed(&self, pattern: &PushedPattern) -> String {
+        let slots: Vec<SlotId> = pattern.columns.iter().map(|(slot, _)| *slot).collect();
+        let mut text = self.slots(&slots);
+        let Some(PushedFirst { order, limit }) = &pattern.first else { return text };
+        text.push_str(" pushed:");
+        let down = |descending: bool| if descending { " DESC" } else { "" };
+        let key = |&(at, descending): &(usize, bool)| format!("{}{}", self.names.of(slots[at]), down(descending));
+        if !order.is_empty() {
+            text.push_str(&format!(" ORDER BY {}", order.iter().map(key).collect::<Vec<_>>().join(", ")));
+        }
+        text.push_str(&format!(" LIMIT {}", self.expression(limit)));
+        text
     }
 
     fn node_scan(&self, slot: SlotId, labels: &[Arc<str>], choice: Option<&NodeChoice>) -> String {

@@ -132,6 +132,10 @@ impl Dialect for MySql {
         bytes_of(column)
     }
 
+    fn keeps_strings_by_bytes(&self) -> bool {
+        false
+    }
+
     fn elements(&self, array: &str, facts: &ColumnFacts, alias: &str) -> String {
         let element = if facts.sql_type.is_empty() { "VARCHAR(255)" } else { &facts.sql_type };
         format!("\nJOIN JSON_TABLE({array}, '$[*]' COLUMNS (value {element} PATH '$')) AS {alias}")

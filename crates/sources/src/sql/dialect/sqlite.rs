@@ -81,6 +81,16 @@ impl Dialect for Sqlite {
         }
     }
 
+    fn is_exactly(&self, column: &str, kind: PropertyKind) -> Option<String> {
+        let stored = match kind {
+            PropertyKind::Integer => "integer",
+            PropertyKind::Float => "real",
+            PropertyKind::String => "text",
+            _ => return None,
+        };
+        Some(format!("typeof({column}) = '{stored}'"))
+    }
+
     fn rank_of_kind(&self, column: &str, _kind: Option<PropertyKind>) -> Option<String> {
         Some(format!("CASE typeof({column}) WHEN 'text' THEN 0 WHEN 'blob' THEN 2 WHEN 'null' THEN 3 ELSE 1 END"))
     }

@@ -99,6 +99,7 @@ impl Connector for MemoryConnector {
             Question::Edges { kind, direction, .. } => format!("edges {kind} {direction:?}"),
             Question::CountNodes { kind, .. } => format!("count nodes {kind}"),
             Question::CountEdges { kind } => format!("count edges {kind}"),
+            Question::Pattern(_) => return None,
         })
     }
 
@@ -301,6 +302,7 @@ impl MemoryReading {
             Question::CountEdges { kind } => {
                 (vec![vec![Value::Int(self.edges(*kind, Direction::Out, &Which::All).len() as i64)]], 1)
             }
+            Question::Pattern(_) => unreachable!("the connector has no statement for it"),
         }
     }
 }
