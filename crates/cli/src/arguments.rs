@@ -267,7 +267,7 @@ pub(crate) struct ServeArguments {
     /// Memory limit of each of the further databases
     #[arg(long, value_name = "SIZE", default_value = "256MiB", requires = "databases")]
     pub(crate) database_memory: String,
-    /// Folder of the files that LOAD CSV, COPY, ATTACH and BACKUP DATABASE of clients may name [default: none]
+    /// Folder of the files that LOAD CSV, COPY and BACKUP DATABASE of clients may name [default: none]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) files: Option<PathBuf>,
     /// Memory limit of all statements of one user together [default: none]

@@ -139,6 +139,9 @@ pub(crate) fn optimize(
         for_each_operator(root, &mut |operator| edge_range::push_down(operator, context.schema));
         for_each_operator(root, &mut |operator| edge_top::push_down(operator, context.schema));
     }
+    if config.pushed_patterns && mode == PlanMode::Read && !context.schema.searchable.is_empty() {
+        pushed_pattern::push_all(root, slots, context);
+    }
     if config.late_projection {
         for_each_operator(root, &mut late_projection::defer);
     }
@@ -150,9 +153,6 @@ pub(crate) fn optimize(
     }
     if config.unused {
         unused::drop_unused(root, columns);
-    }
-    if config.pushed_patterns && mode == PlanMode::Read && !context.schema.searchable.is_empty() {
-        pushed_pattern::push_all(root, context);
     }
     if config.count_matches && mode == PlanMode::Read {
         let rewritten = count_matches::rewrite_all(root, slots, context);

@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream, Expand, FirstNodes, NodeScan, ReadView};
-use model::{
-    EdgeBatch, EdgeId, EdgeTypeId, Interrupt, KeyOrder, LabelId, NodeBatch, NodeId, PropertyKeyId, Result, Set, Value,
-};
+use model::{EdgeBatch, EdgeId, EdgeTypeId, Interrupt, LabelId, NodeBatch, NodeId, PropertyKeyId, Result, Set, Value};
 
 /// Nodes or relationships that are looked at in all, if there are many labels or types; and of each at least.
 const SAMPLE_MAX: u64 = 1 << 16;
@@ -203,7 +201,7 @@ fn nodes_of(
     for place in 0..places {
         let range = is_spread.then(|| bound * place / places..bound * (place + 1) / places);
         let wanted = left.div_ceil(places - place);
-        let first = (count > most).then(|| FirstNodes { keys: Vec::new(), order: KeyOrder::Ascending, limit: wanted });
+        let first = (count > most).then(|| FirstNodes { order: Vec::new(), limit: wanted });
         let scan = NodeScan { labels: label.into_iter().collect(), range, first, ..NodeScan::default() };
         let mut cursor = view.scan(&scan)?;
         let (mut batch, mut found) = (NodeBatch::default(), 0);

@@ -14,6 +14,9 @@ pub enum Test {
     NoneOf(Vec<Value>),
     /// It lies between bounds of its own kind.
     Between(Bound<Value>, Bound<Value>),
+    /// A comparison with one of the bounds, as [`Test::Between`] has it, is false, not null. A number that is not one (NaN)
+    /// is neither below nor above others.
+    NotBetween(Bound<Value>, Bound<Value>),
     /// It is a string with this prefix.
     StartsWith(String),
     /// It is a string with this suffix.
@@ -45,6 +48,19 @@ impl Test {
                 let compares =
                     matches!((low, high), (Bound::Unbounded, Bound::Unbounded)).then(|| value.compare(value));
                 compares != Some(None) && within(low, Ordering::Less) && within(high, Ordering::Greater)
+            }
+            Test::NotBetween(low, high) => {
+                let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_));
+                let is_false = |limit: &Value, holds: &dyn Fn(Ordering) -> bool| match value.compare(limit) {
+                    Some(order) => !holds(order),
+                    None => is_number(value) && is_number(limit),
+                };
+                let fails = |bound: &Bound<Value>, beyond: Ordering| match bound {
+                    Bound::Unbounded => false,
+                    Bound::Included(limit) => is_false(limit, &|order| order != beyond),
+                    Bound::Excluded(limit) => is_false(limit, &|order| order == beyond.reverse()),
+                };
+                fails(low, Ordering::Less) || fails(high, Ordering::Greater)
             }
             Test::StartsWith(start) => matches!(value, Value::String(text) if text.starts_with(start.as_str())),
             Test::EndsWith(end) => matches!(value, Value::String(text) if text.ends_with(end.as_str())),
@@ -140,6 +156,8 @@ impl<P> Condition<P> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Bound;
+
     use super::{Condition, Test};
     use crate::value::Value;
 
@@ -152,6 +170,9 @@ mod tests {
         assert!(Test::NoneOf(vec![Value::Int(1)]).holds(&Value::string("1")));
         assert!(Test::NoneOf(vec![Value::Float(f64::NAN)]).holds(&Value::Float(f64::NAN)));
         assert!(!Test::NoneOf(vec![Value::Int(2)]).holds(&Value::Float(2.0)));
+        let below = Test::NotBetween(Bound::Unbounded, Bound::Excluded(Value::Int(5)));
+        assert!(below.holds(&Value::Int(5)) && below.holds(&Value::Float(f64::NAN)));
+        assert!(!below.holds(&Value::Float(4.5)) && !below.holds(&Value::string("a")) && !below.holds(&Value::Null));
         assert!(Test::EndsWith("ab".into()).holds(&Value::string("b%ab")));
         assert!(Test::Contains("%".into()).holds(&Value::string("b%ab")));
     }

@@ -1,5 +1,6 @@
 //! Requests of ordered indexes: equal values of their first keys, a range of the next, in order.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -43,6 +44,17 @@ pub enum KeyOrder {
     Ascending,
     /// Largest values first.
     Descending,
+}
+
+impl KeyOrder {
+    /// The order of two values that compare so.
+    #[must_use]
+    pub fn of(self, ascending: Ordering) -> Ordering {
+        match self {
+            KeyOrder::Ascending => ascending,
+            KeyOrder::Descending => ascending.reverse(),
+        }
+    }
 }
 
 /// Rows that an index found: nodes or edges, as its subject is.

@@ -98,10 +98,8 @@ pub struct NodeScan {
 /// The first nodes in an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstNodes {
-    /// Properties that they are ordered by, as `ORDER BY` does; none for any nodes.
-    pub keys: Vec<PropertyKeyId>,
-    /// Direction of the order.
-    pub order: KeyOrder,
+    /// Properties that they are ordered by, as `ORDER BY` does, and the direction of each; none for any nodes.
+    pub order: Vec<(PropertyKeyId, KeyOrder)>,
     /// Number of nodes.
     pub limit: u64,
 }

@@ -58,7 +58,7 @@ fn ask(reading: &mut dyn Reading, questions: &[Question<'_>]) -> Result<usize> {
 }
 
 fn nodes(which: Which<'_>) -> Question<'_> {
-    Question::Nodes { kind: 0, which, properties: &[0, 1], order: None, limit: None }
+    Question::Nodes { kind: 0, which, properties: &[0, 1], order: &[], limit: None }
 }
 
 fn edges(of: Which<'_>) -> Question<'_> {

@@ -83,13 +83,13 @@ impl FastTest<'_> {
 }
 
 /// The rows in the order of some columns, as `ORDER BY` has it; equal rows stay as they were.
-pub(crate) fn in_order(columns: &[&Column], order: KeyOrder) -> Vec<u32> {
-    let rows = columns.first().map_or(0, |column| column.len());
+pub(crate) fn in_order(columns: &[(&Column, KeyOrder)]) -> Vec<u32> {
+    let rows = columns.first().map_or(0, |(column, _)| column.len());
     let mut rows: Vec<u32> = (0..rows as u32).collect();
     rows.sort_by(|&a, &b| {
-        let by = |column: &&Column| column.value(a as usize).order(&column.value(b as usize));
-        let found = columns.iter().map(by).find(|order| order.is_ne()).unwrap_or(Ordering::Equal);
-        if order == KeyOrder::Descending { found.reverse() } else { found }
+        let by =
+            |(column, way): &(&Column, KeyOrder)| way.of(column.value(a as usize).order(&column.value(b as usize)));
+        columns.iter().map(by).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     });
     rows
 }
@@ -101,7 +101,7 @@ pub(crate) struct Shape {
     fetch: Vec<usize>,
     shown: usize,
     conditions: Vec<Condition>,
-    order: Option<(Vec<usize>, KeyOrder)>,
+    order: Vec<(usize, KeyOrder)>,
     limit: Option<u64>,
     given: u64,
     held: Option<Vec<Column>>,
@@ -115,7 +115,7 @@ impl Shape {
     pub(crate) fn new(
         properties: &[usize],
         conditions: &[Condition],
-        order: Option<(&[usize], KeyOrder)>,
+        order: &[(usize, KeyOrder)],
         limit: Option<u64>,
     ) -> Shape {
         let mut fetch = properties.to_vec();
@@ -125,9 +125,9 @@ impl Shape {
             }
         };
         conditions.iter().for_each(|condition| condition.for_each_property(&mut need));
-        order.map_or(&[][..], |(by, _)| by).iter().for_each(need);
+        order.iter().for_each(|(property, _)| need(property));
         let place = |property: &usize| fetch.iter().position(|other| other == property).unwrap_or(0);
-        let order = order.map(|(by, way)| (by.iter().map(place).collect(), way));
+        let order = order.iter().map(|(property, way)| (place(property), *way)).collect();
         let conditions =
             conditions.iter().map(|condition| condition.renamed(&mut |property| place(property))).collect();
         Shape { shown: properties.len(), conditions, order, limit, given: 0, held: None, fetch }
@@ -152,7 +152,7 @@ impl Shape {
                 columns = columns.iter().map(|column| column.gather(&kept)).collect();
             }
         }
-        if self.order.is_none() {
+        if self.order.is_empty() {
             columns.truncate(keys + self.shown);
             return self.cut(columns);
         }
@@ -178,14 +178,13 @@ impl Shape {
 
     /// True if nothing further is wanted.
     pub(crate) fn is_full(&self) -> bool {
-        self.order.is_none() && self.limit.is_some_and(|limit| self.given >= limit)
+        self.order.is_empty() && self.limit.is_some_and(|limit| self.given >= limit)
     }
 
     fn sorted(&mut self, keys: usize) -> Option<Vec<Column>> {
         let held = self.held.take()?;
-        let (by, order) = self.order.as_ref()?;
-        let by: Vec<&Column> = by.iter().map(|place| &held[keys + place]).collect();
-        let mut rows = in_order(&by, *order);
+        let by: Vec<(&Column, KeyOrder)> = self.order.iter().map(|&(place, way)| (&held[keys + place], way)).collect();
+        let mut rows = in_order(&by);
         rows.truncate(self.limit.map_or(usize::MAX, |limit| limit.try_into().unwrap_or(usize::MAX)));
         Some(held.iter().map(|column| column.gather(&rows)).collect())
     }
@@ -235,8 +234,8 @@ mod tests {
     #[test]
     fn rows_are_put_in_order() {
         let column = Column::from_values(&[Value::Int(2), Value::Null, Value::Float(1.5), Value::string("a")]);
-        assert_eq!(in_order(&[&column], KeyOrder::Ascending), [3, 2, 0, 1]);
-        assert_eq!(in_order(&[&column], KeyOrder::Descending), [1, 0, 2, 3]);
+        assert_eq!(in_order(&[(&column, KeyOrder::Ascending)]), [3, 2, 0, 1]);
+        assert_eq!(in_order(&[(&column, KeyOrder::Descending)]), [1, 0, 2, 3]);
     }
 
     #[test]
@@ -248,11 +247,11 @@ mod tests {
         let keys = |columns: Option<Vec<Column>>| {
             columns.map(|columns| (columns.len(), columns[0].values().collect::<Vec<_>>()))
         };
-        let mut shape = Shape::new(&[], &conditions, Some((&[4], KeyOrder::Ascending)), Some(2));
+        let mut shape = Shape::new(&[], &conditions, &[(4, KeyOrder::Ascending)], Some(2));
         assert_eq!(shape.fetch(), [4]);
         assert!(shape.push(rows(), 1).is_none());
         assert_eq!(keys(shape.finish(1)), Some((1, vec![Value::Int(6), Value::Int(7)])));
-        let mut shape = Shape::new(&[4], &conditions, None, Some(2));
+        let mut shape = Shape::new(&[4], &conditions, &[], Some(2));
         assert_eq!(keys(shape.push(rows(), 1)), Some((2, vec![Value::Int(5), Value::Int(6)])));
         assert!(shape.is_full() && shape.push(rows(), 1).is_none() && shape.finish(1).is_none());
     }

@@ -174,8 +174,8 @@ pub enum Question<'a> {
         which: Which<'a>,
         /// Properties by number.
         properties: &'a [usize],
-        /// The order of the rows: by these properties, as `ORDER BY`.
-        order: Option<(&'a [usize], KeyOrder)>,
+        /// The order of the rows: by these properties, as `ORDER BY`, each in its direction; none for any order.
+        order: &'a [(usize, KeyOrder)],
         /// Largest number of nodes.
         limit: Option<u64>,
     },

@@ -251,7 +251,7 @@ fn rows(connector: &dyn Connector, question: &Question<'_>) -> model::Result<Vec
 }
 
 fn nodes<'a>(which: Which<'a>, properties: &'a [usize]) -> Question<'a> {
-    Question::Nodes { kind: 0, which, properties, order: None, limit: None }
+    Question::Nodes { kind: 0, which, properties, order: &[], limit: None }
 }
 
 const PEOPLE: &str = r#"{ "nodes": { "Person": { "file": "people.csv", "key": "id", "properties": ["name", "age", "boss"] } },
@@ -423,7 +423,7 @@ fn parquet_is_pruned_and_damage_is_told() {
         kind: 0,
         which: Which::All,
         properties: &[],
-        order: Some((&[2], model::KeyOrder::Descending)),
+        order: &[(2, model::KeyOrder::Descending)],
         limit: Some(2),
     };
     assert_eq!(rows(n.as_ref(), &order).unwrap(), [[Value::Int(299_996)], [Value::Int(299_998)]]);

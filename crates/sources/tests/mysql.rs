@@ -372,15 +372,10 @@ fn long_strings_are_sorted_to_their_ends() {
     let sorts = [0, 1, 2, 3, 4].map(|property| connector.sorts(0, &[property]));
     assert_eq!(sorts, [true, false, true, false, true]);
     let mut reading = connector.read().unwrap();
-    let first = |order| Question::Nodes {
-        kind: 0,
-        which: Which::All,
-        properties: &[0],
-        order: Some((&[2][..], order)),
-        limit: Some(2),
-    };
     for (order, expected) in [(KeyOrder::Ascending, [7, 8]), (KeyOrder::Descending, [1, 2])] {
-        let found = rows(reading.as_mut(), first(order));
+        let order = &[(2, order)];
+        let first = Question::Nodes { kind: 0, which: Which::All, properties: &[0], order, limit: Some(2) };
+        let found = rows(reading.as_mut(), first);
         assert_eq!(found.iter().map(|row| row[1].clone()).collect::<Vec<_>>(), expected.map(Value::Int));
     }
 }

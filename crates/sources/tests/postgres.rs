@@ -155,7 +155,7 @@ fn values_of_all_types_are_read() {
         let connector = connect(&url, &definition(&json)).unwrap();
         let keys = Column::from_values(&[found[0][1 + at].clone()]);
         let which = Which::Keys(&keys);
-        let question = Question::Nodes { kind: 0, which, properties: &[1], order: None, limit: None };
+        let question = Question::Nodes { kind: 0, which, properties: &[1], order: &[], limit: None };
         let expected = vec![vec![found[0][1 + at].clone(), Value::Int(1)]];
         assert_eq!(
             format!("{:?}", rows(connector.read().unwrap().as_mut(), question)),
@@ -353,7 +353,7 @@ fn what_is_sent_along_is_answered_later() {
     let ages = [1];
     let question = |at: usize| {
         let which = Which::Keys(&keys[at]);
-        Question::Nodes { kind: 0, which, properties: &ages, order: None, limit: None }
+        Question::Nodes { kind: 0, which, properties: &ages, order: &[], limit: None }
     };
     let row = |id: i64, age: i64| vec![Value::Int(id), Value::Int(age)];
     for _ in 0..2 {
@@ -396,7 +396,7 @@ fn a_document_that_is_null_is_found_as_null() {
         // The first property is the key.
         let conditions = [Condition::is(1, test)];
         let which = Which::Where(&conditions);
-        let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
+        let question = Question::Nodes { kind: 0, which, properties: &[], order: &[], limit: None };
         let mut found = rows(connector.read().unwrap().as_mut(), question);
         found.sort_by(|a, b| a[0].order(&b[0]));
         let expected: Vec<Vec<Value>> = expected.iter().map(|&id| vec![Value::Int(id)]).collect();

@@ -247,7 +247,7 @@ fn figure_3_runs_as_printed() {
     let () = connection.sadd("3:out", &[1]).unwrap();
     let connector = connector(&url, &figure);
     let int = Value::Int;
-    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[0, 1, 2], order: None, limit: None };
+    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[0, 1, 2], order: &[], limit: None };
     let expected = [
         vec![int(1), int(1), Value::Float(41.9), Value::Float(12.4)],
         vec![int(2), int(2), Value::Float(41.8), Value::Float(12.5)],
@@ -255,7 +255,7 @@ fn figure_3_runs_as_printed() {
     ];
     assert_eq!(rows(connector.as_ref(), &all).unwrap(), expected);
     let keys = Column::from_values(&[int(1), int(2), int(7), Value::string("1:out")]);
-    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[], order: None, limit: None };
+    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[], order: &[], limit: None };
     assert_eq!(rows(connector.as_ref(), &some).unwrap(), [vec![int(1)], vec![int(2)]], "edges are not nodes");
     for direction in [Direction::Out, Direction::In] {
         let edges = Question::Edges { kind: 0, direction, of: Which::Keys(&keys), properties: &[] };
@@ -268,7 +268,7 @@ fn figure_3_runs_as_printed() {
     let along = [(0, Direction::Out)];
     for (depth, expected) in [(0, vec![2, 3]), (1, vec![1, 2, 3]), (2, vec![1, 2, 3])] {
         let which = Which::Within { starts: &starts, along: &along, depth, limit: 1_000 };
-        let within = Question::Nodes { kind: 0, which: which.clone(), properties: &[], order: None, limit: None };
+        let within = Question::Nodes { kind: 0, which: which.clone(), properties: &[], order: &[], limit: None };
         let expected: Vec<_> = expected.into_iter().map(|id| vec![int(id)]).collect();
         assert_eq!(rows(connector.as_ref(), &within).unwrap(), expected, "depth {depth}");
         let edges = Question::Edges { kind: 0, direction: Direction::Out, of: which, properties: &[] };
@@ -288,8 +288,7 @@ fn figure_3_runs_as_printed() {
 /// The error of asking for people 1 to 3 and whom they know.
 fn error_of(connector: &dyn Connector) -> (ErrorCode, String) {
     let keys = Column::from_values(&[1, 2, 3].map(Value::Int));
-    let nodes =
-        Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[0, 1, 2], order: None, limit: None };
+    let nodes = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[0, 1, 2], order: &[], limit: None };
     let edges = Question::Edges { kind: 0, direction: Direction::Out, of: Which::Keys(&keys), properties: &[] };
     let mut reading = connector.read().unwrap();
     let error = reading.ask(&[nodes, edges], &mut |_, _| Ok(true)).unwrap_err();
@@ -333,9 +332,9 @@ fn a_server_that_is_gone_and_comes_back() {
     let fill = || server.run(0, "HSET person:1 name ann\nHSET person:2 name bob\nSADD knows:1 2\n");
     fill();
     let people = connector(&url, &definition(PEOPLE));
-    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: None, limit: None };
+    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: &[], limit: None };
     let keys = Column::from_values(&[Value::Int(1)]);
-    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[1], order: None, limit: None };
+    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[1], order: &[], limit: None };
     assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 2);
 
     let mut reading = people.read().unwrap();
@@ -364,7 +363,7 @@ fn a_server_that_does_not_answer_is_a_time_out() {
     let url = server.url(0);
     server.run(0, "HSET person:1 name ann\n");
     let people = connector(&format!("{url}?timeout_ms=150"), &definition(PEOPLE));
-    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: None, limit: None };
+    let all = Question::Nodes { kind: 0, which: Which::All, properties: &[1], order: &[], limit: None };
     assert_eq!(rows(people.as_ref(), &all).unwrap().len(), 1);
     server.server().pause();
     let error = rows(people.as_ref(), &all).unwrap_err();
@@ -383,7 +382,7 @@ fn who_waits_for_a_server_hears_that_the_run_is_over() {
     let people = connector(&server.url(0), &definition(PEOPLE));
     let mut reading = people.read().unwrap();
     let keys = Column::from_values(&[Value::Int(1)]);
-    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[1], order: None, limit: None };
+    let some = Question::Nodes { kind: 0, which: Which::Keys(&keys), properties: &[1], order: &[], limit: None };
     reading.ask(std::slice::from_ref(&some), &mut |_, _| Ok(true)).unwrap();
     server.server().pause();
     let interrupt = Interrupt::new();
@@ -466,7 +465,7 @@ fn on_course(
     let (starts, known, course) = (&starts, &known, &course);
     let on = OnCourse { kind: 0, along, course, properties: [1, 2], starts, orders, known, limit };
     let which = Which::OnCourse(&on);
-    let nodes = Question::Nodes { kind: 0, which: which.clone(), properties: &[1, 2], order: None, limit: None };
+    let nodes = Question::Nodes { kind: 0, which: which.clone(), properties: &[1, 2], order: &[], limit: None };
     let edges = Question::Edges { kind: 0, direction: Direction::Out, of: which, properties: &[0] };
     let mut found: [Vec<Vec<Value>>; 2] = Default::default();
     let mut reading = connector.read()?;
@@ -515,7 +514,7 @@ fn what_a_search_comes_to_is_found_in_one_round_trip() {
         assert_eq!(edges, rows(places.as_ref(), &plain).unwrap(), "seed {seed}");
         let keys = Column::from_values(&nodes.iter().map(|node| node[0].clone()).collect::<Vec<_>>());
         let which = Which::Keys(&keys);
-        let plain = Question::Nodes { kind: 0, which, properties: &[1, 2], order: None, limit: None };
+        let plain = Question::Nodes { kind: 0, which, properties: &[1, 2], order: &[], limit: None };
         let mut nodes = nodes;
         nodes.sort();
         assert_eq!(nodes, rows(places.as_ref(), &plain).unwrap(), "seed {seed}");

@@ -222,22 +222,22 @@ fn questions(out: &mut String) {
     let nodes = |kind, which, properties, order, limit| Question::Nodes { kind, which, properties, order, limit };
     let edges = |kind, direction, of, properties| Question::Edges { kind, direction, of, properties };
     let (out_way, in_way) = (Direction::Out, Direction::In);
-    let ages: Option<(&[usize], KeyOrder)> = Some((&[1, 0], KeyOrder::Descending));
+    let ages: &[(usize, KeyOrder)] = &[(1, KeyOrder::Descending), (0, KeyOrder::Ascending)];
     let cases: Vec<(&str, Question<'_>)> = vec![
-        ("all nodes", nodes(0, Which::All, &[0, 1], None, None)),
-        ("nodes by keys", nodes(0, Which::Keys(&ints), &[0], None, None)),
-        ("nodes by text keys", nodes(1, Which::Keys(&texts), &[0, 2], None, None)),
-        ("nodes by keys of two columns", nodes(2, Which::Keys(&pairs), &[], None, None)),
-        ("nodes by a query", nodes(3, Which::Keys(&ints), &[0], None, None)),
-        ("nodes of a query by key, all", nodes(3, Which::All, &[0], None, None)),
+        ("all nodes", nodes(0, Which::All, &[0, 1], &[], None)),
+        ("nodes by keys", nodes(0, Which::Keys(&ints), &[0], &[], None)),
+        ("nodes by text keys", nodes(1, Which::Keys(&texts), &[0, 2], &[], None)),
+        ("nodes by keys of two columns", nodes(2, Which::Keys(&pairs), &[], &[], None)),
+        ("nodes by a query", nodes(3, Which::Keys(&ints), &[0], &[], None)),
+        ("nodes of a query by key, all", nodes(3, Which::All, &[0], &[], None)),
         ("nodes where, in order", nodes(1, Which::Where(&adults), &[0], ages, Some(10))),
-        ("nodes where more", nodes(1, Which::Where(&named), &[0], None, None)),
-        ("nodes where one of several holds", nodes(1, Which::Where(&any), &[0], None, Some(3))),
+        ("nodes where more", nodes(1, Which::Where(&named), &[0], &[], None)),
+        ("nodes where one of several holds", nodes(1, Which::Where(&any), &[0], &[], Some(3))),
         ("nodes where a conversion stands between", nodes(1, Which::Where(&born), &[0], ages, Some(10))),
-        ("nodes in boxes", nodes(0, in_boxes.clone(), &[0, 1], None, None)),
-        ("nodes within", nodes(0, near.clone(), &[0], None, None)),
-        ("nodes within, of many kinds", nodes(0, mixed.clone(), &[2], None, None)),
-        ("nodes within, by queries", nodes(3, links.clone(), &[0], None, None)),
+        ("nodes in boxes", nodes(0, in_boxes.clone(), &[0, 1], &[], None)),
+        ("nodes within", nodes(0, near.clone(), &[0], &[], None)),
+        ("nodes within, of many kinds", nodes(0, mixed.clone(), &[2], &[], None)),
+        ("nodes within, by queries", nodes(3, links.clone(), &[0], &[], None)),
         ("count", Question::CountNodes { kind: 1, which: Which::Where(&adults) }),
         ("count where a conversion stands between", Question::CountNodes { kind: 1, which: Which::Where(&born) }),
         ("all edges", edges(0, out_way, Which::All, &[0])),
@@ -339,7 +339,7 @@ fn a_spatial_index_serves_boxes() {
         ),
     ] {
         let which = Which::Boxes { properties: &[0, 1], boxes: &boxes };
-        let question = Question::Nodes { kind: 0, which, properties: &[], order: None, limit: None };
+        let question = Question::Nodes { kind: 0, which, properties: &[], order: &[], limit: None };
         let statement = writer.question(&question).unwrap().remove(0);
         assert_eq!(statement.text, format!("{rows}{rest}"));
         let values = statement.parameters.iter().map(|parameter| match &parameter.value {

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use model::{Index, Schema, Span, Subject};
+use model::{Index, KeyOrder, Schema, Span, Subject};
 
 use super::edge_range::{below_filters, is_fixed, keep_conjuncts, property_of};
 use super::edge_top::descend;
@@ -54,10 +54,11 @@ pub(super) fn push_first(operator: &mut Operator, schema: &Schema) {
         },
         _ => return,
     };
-    let descending = keys.first().is_some_and(|key| key.descending);
-    if !is_fixed(&limit) || keys.iter().any(|key| key.descending != descending) {
+    if !is_fixed(&limit) {
         return;
     }
+    let way = |key: &SortKey| if key.descending { KeyOrder::Descending } else { KeyOrder::Ascending };
+    let ways: Vec<KeyOrder> = keys.iter().map(way).collect();
     let mut wanted: Vec<Expression> = keys.iter().map(|SortKey { expression, .. }| expression.clone()).collect();
     let mut filters = Vec::new();
     let below = descend(input, &mut wanted, &mut filters);
@@ -69,7 +70,7 @@ pub(super) fn push_first(operator: &mut Operator, schema: &Schema) {
         keys => keys.iter().all(|key| is_searchable(schema, labels, key)),
     };
     if is_known {
-        choice.get_or_insert_default().first = Some(NodesFirst { keys, descending, limit });
+        choice.get_or_insert_default().first = Some(NodesFirst { order: keys.into_iter().zip(ways).collect(), limit });
     }
 }
 

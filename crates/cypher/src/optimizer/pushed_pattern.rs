@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use model::pattern_query::{PatternColumn, PatternEdge, PatternTest};
-use model::{Direction, Schema};
+use model::{Direction, Schema, Set, Span};
 
 use super::edge_range::is_fixed;
 use super::node_choice::{conditions_of_seek, property_at, searchable};
@@ -19,20 +19,61 @@ use crate::plan::conditions::{add_conjuncts, at, property_of_slot};
 use crate::plan::node_choice::{is_constant, node_test};
 use crate::plan::{
     Aggregate, BinaryOperator, Expression, ExpressionKind, IntersectLeg, LookupValue, Operator, OperatorKind,
-    PushedFirst, PushedNode, PushedPattern, PushedValue, SlotId,
+    PushedFirst, PushedNode, PushedPattern, PushedValue, SlotId, SlotKind,
 };
+use crate::slots::Slots;
 
 /// Rows that a pattern that begins at a node which is looked up may have without being pushed.
-const FEW_ROWS: f64 = 200.0;
+const FEW_ROWS: f64 = 100.0;
 
 /// Puts a `PushedPattern` above the topmost operators of a plan that a store may carry out.
-pub(super) fn push_all(operator: &mut Operator, context: &CompileContext<'_>) {
+pub(super) fn push_all(operator: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) {
+    project_below_order(operator, slots, context);
     if let Some(pattern) = pattern_of(operator, context) {
         operator.kind = OperatorKind::PushedPattern { input: Box::new(operator.clone()), pattern: Box::new(pattern) };
         return;
     }
-    operator.inputs_mut().into_iter().for_each(|input| push_all(input, context));
+    operator.inputs_mut().into_iter().for_each(|input| push_all(input, slots, context));
     push_first(operator);
+}
+
+/// Makes the projection of a pattern that is put in order by properties which it drops one below the order, so that all that is
+/// read of the matches is known there.
+fn project_below_order(operator: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) {
+    let OperatorKind::Project { input, items } = &mut operator.kind else { return };
+    let mut wanted = Set::default();
+    items.iter().for_each(|(_, item)| item.free_slots(&mut wanted));
+    let (OperatorKind::Top { input, keys, .. } | OperatorKind::Sort { input, keys }) = &mut input.kind else { return };
+    let (below, computed) = match &input.kind {
+        OperatorKind::Extend { input, items } => (&**input, items.as_slice()),
+        _ => (&**input, &[][..]),
+    };
+    let mut wanted: Vec<SlotId> = wanted.into_iter().collect();
+    wanted.sort_unstable();
+    let value = |slot: SlotId| computed.iter().find(|(held, _)| *held == slot).map(|(_, value)| value.clone());
+    let of_slot = |slot: SlotId| at(Span::default(), ExpressionKind::Slot(slot));
+    let mut read: Vec<(SlotId, Expression)> =
+        wanted.into_iter().map(|slot| (slot, value(slot).unwrap_or_else(|| of_slot(slot)))).collect();
+    let mut ordered = Vec::with_capacity(keys.len());
+    for key in keys.iter() {
+        let slot = match key.expression.kind {
+            ExpressionKind::Slot(slot) if read.iter().any(|(held, _)| *held == slot) => slot,
+            _ if property_of_slot(&key.expression).is_none() => return,
+            _ => {
+                let slot = slots.unnamed(SlotKind::Any);
+                read.push((slot, key.expression.clone()));
+                slot
+            }
+        };
+        ordered.push(slot);
+    }
+    let (id, estimated_rows) = (below.id, below.estimated_rows);
+    let kind = OperatorKind::Project { input: Box::new(below.clone()), items: read };
+    let projected = Operator { id, estimated_rows, kind };
+    if pattern_of(&projected, context).is_some() {
+        **input = projected;
+        keys.iter_mut().zip(ordered).for_each(|(key, slot)| key.expression = of_slot(slot));
+    }
 }
 
 /// Tells a pattern how many rows the operator above it wants.

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use model::condition::{Condition, Test};
-use model::{Result, Value, error};
+use model::{KeyOrder, Result, Value, error};
 
 use super::{BinaryOperator, Expression, ExpressionKind, SlotId};
 
@@ -20,10 +20,8 @@ pub struct NodeChoice {
 /// The first nodes in an order.
 #[derive(Clone, Debug)]
 pub struct NodesFirst {
-    /// Properties that they are ordered by; none for any nodes.
-    pub keys: Vec<Arc<str>>,
-    /// True for the largest first.
-    pub descending: bool,
+    /// Properties that they are ordered by, and the direction of each; none for any nodes.
+    pub order: Vec<(Arc<str>, KeyOrder)>,
     /// Number of nodes: without slots.
     pub limit: Expression,
 }
@@ -37,7 +35,7 @@ pub enum NodeTest<'a> {
         key: &'a Arc<str>,
         /// The comparison, with the property on its left.
         operator: BinaryOperator,
-        /// True if it must be false: of `=` and `IN` only.
+        /// True if it must be false: not of tests of strings.
         is_negated: bool,
         /// The value, without slots.
         value: &'a Expression,
@@ -57,26 +55,27 @@ pub enum NodeTest<'a> {
 
 /// Takes a condition on the node of a slot apart; nothing if it is of another form.
 pub fn node_test(condition: &Expression, slot: SlotId) -> Option<NodeTest<'_>> {
+    test_of(condition, slot, false)
+}
+
+/// The test that a condition is true or, if it is negated, false.
+fn test_of(condition: &Expression, slot: SlotId, is_negated: bool) -> Option<NodeTest<'_>> {
     match &condition.kind {
-        ExpressionKind::And(items) => tests_of(items, slot).map(NodeTest::All),
-        ExpressionKind::Or(items) => tests_of(items, slot).map(NodeTest::Any),
-        ExpressionKind::IsNull(of) => Some(NodeTest::Null { key: key_of(of, slot)?, is_null: true }),
-        ExpressionKind::IsNotNull(of) => Some(NodeTest::Null { key: key_of(of, slot)?, is_null: false }),
-        ExpressionKind::Binary { .. } => comparison(condition, slot, false),
-        ExpressionKind::Not(inner) => match &inner.kind {
-            ExpressionKind::IsNull(of) => Some(NodeTest::Null { key: key_of(of, slot)?, is_null: false }),
-            ExpressionKind::IsNotNull(of) => Some(NodeTest::Null { key: key_of(of, slot)?, is_null: true }),
-            ExpressionKind::Binary { operator: BinaryOperator::Equal | BinaryOperator::In, .. } => {
-                comparison(inner, slot, true)
-            }
-            _ => None,
-        },
+        // By De Morgan's laws, which hold of null too.
+        ExpressionKind::And(items) if is_negated => tests_of(items, slot, is_negated).map(NodeTest::Any),
+        ExpressionKind::Or(items) if is_negated => tests_of(items, slot, is_negated).map(NodeTest::All),
+        ExpressionKind::And(items) => tests_of(items, slot, is_negated).map(NodeTest::All),
+        ExpressionKind::Or(items) => tests_of(items, slot, is_negated).map(NodeTest::Any),
+        ExpressionKind::IsNull(of) => Some(NodeTest::Null { key: key_of(of, slot)?, is_null: !is_negated }),
+        ExpressionKind::IsNotNull(of) => Some(NodeTest::Null { key: key_of(of, slot)?, is_null: is_negated }),
+        ExpressionKind::Binary { .. } => comparison(condition, slot, is_negated),
+        ExpressionKind::Not(inner) => test_of(inner, slot, !is_negated),
         _ => None,
     }
 }
 
-fn tests_of(items: &[Expression], slot: SlotId) -> Option<Vec<NodeTest<'_>>> {
-    items.iter().map(|item| node_test(item, slot)).collect()
+fn tests_of(items: &[Expression], slot: SlotId, is_negated: bool) -> Option<Vec<NodeTest<'_>>> {
+    items.iter().map(|item| test_of(item, slot, is_negated)).collect()
 }
 
 fn comparison(condition: &Expression, slot: SlotId, is_negated: bool) -> Option<NodeTest<'_>> {
@@ -86,6 +85,11 @@ fn comparison(condition: &Expression, slot: SlotId, is_negated: bool) -> Option<
         (None, Some(key)) => (key, mirrored(*operator)?, &**left),
         _ => return None,
     };
+    let is_of_strings =
+        matches!(operator, BinaryOperator::StartsWith | BinaryOperator::EndsWith | BinaryOperator::Contains);
+    if is_negated && is_of_strings {
+        return None;
+    }
     let is_known = matches!(
         operator,
         BinaryOperator::Equal
@@ -179,6 +183,7 @@ fn compared(key: &Arc<str>, operator: BinaryOperator, is_negated: bool, value: V
     if value.is_null() {
         return Ok(Condition::never());
     }
+    let range = if is_negated { Test::NotBetween } else { Test::Between };
     let test = match (operator, value) {
         (Operator::In, Value::List(items)) => {
             let is_empty = items.is_empty();
@@ -195,11 +200,12 @@ fn compared(key: &Arc<str>, operator: BinaryOperator, is_negated: bool, value: V
             return Err(error!(Type, "the right side of IN is {}: expected a list", other.type_name()));
         }
         (Operator::Equal, value) if !is_negated => Test::OneOf(vec![value]),
+        (Operator::NotEqual, value) if is_negated => Test::OneOf(vec![value]),
         (Operator::Equal | Operator::NotEqual, value) => Test::NoneOf(vec![value]),
-        (Operator::Less, value) => Test::Between(Bound::Unbounded, Bound::Excluded(value)),
-        (Operator::LessOrEqual, value) => Test::Between(Bound::Unbounded, Bound::Included(value)),
-        (Operator::Greater, value) => Test::Between(Bound::Excluded(value), Bound::Unbounded),
-        (Operator::GreaterOrEqual, value) => Test::Between(Bound::Included(value), Bound::Unbounded),
+        (Operator::Less, value) => range(Bound::Unbounded, Bound::Excluded(value)),
+        (Operator::LessOrEqual, value) => range(Bound::Unbounded, Bound::Included(value)),
+        (Operator::Greater, value) => range(Bound::Excluded(value), Bound::Unbounded),
+        (Operator::GreaterOrEqual, value) => range(Bound::Included(value), Bound::Unbounded),
         (Operator::StartsWith, Value::String(text)) => Test::StartsWith(text.to_string()),
         (Operator::EndsWith, Value::String(text)) => Test::EndsWith(text.to_string()),
         (Operator::Contains, Value::String(text)) => Test::Contains(text.to_string()),

@@ -224,9 +224,8 @@ impl Asking<'_> {
     }
 
     fn first(&self, first: &NodesFirst) -> FirstNodes {
-        let keys = first.keys.iter().filter_map(|key| self.view.schema().property_key(key)).collect();
-        let order = if first.descending { KeyOrder::Descending } else { KeyOrder::Ascending };
-        FirstNodes { keys, order, limit: limit_of(&first.limit) }
+        let key = |(key, order): &(Arc<str>, KeyOrder)| Some((self.view.schema().property_key(key)?, *order));
+        FirstNodes { order: first.order.iter().filter_map(key).collect(), limit: limit_of(&first.limit) }
     }
 
     fn add_expand(&self, direction: Direction, types: &[Arc<str>], statements: &mut Vec<Arc<str>>) {

@@ -1,206 +1,16 @@
 //! Conditions, limits and orders that attached databases answer: no more rows come than SQL would give, and no others.
 
-use database::{Config, Database, Parameters, Session};
+use database::Parameters;
 use rusqlite::Connection;
+use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
-use testing::{Folder, servers};
 
-use crate::engine::answer_of;
+#[path = "source_pushdown/flights.rs"]
+mod flights;
+#[path = "source_pushdown/patterns.rs"]
+mod patterns;
 
-const PROPERTIES: [&str; 8] = ["id", "month", "delay", "carrier", "speed", "day", "price", "code"];
-const ORIGIN: usize = PROPERTIES.len();
-
-const FLIGHTS: usize = 4_000;
-const AIRPORTS: [&str; 4] = ["EWR", "JFK", "LGA", "SWF"];
-/// Strings that databases compare otherwise, or that are special in their patterns.
-const CARRIERS: [&str; 10] = ["UA", "ua", "A%", "A_", "AA", "a\\b", "it's", "", "Ä", "UA "];
-/// Strings of columns that pad them.
-const CODES: [&str; 4] = ["a", "A", "ab", "abcd"];
-/// The Redis database of this test.
-const REDIS: u8 = 7;
-
-/// A value of a row; strings have quotes in SQL.
-enum Cell {
-    Number(String),
-    Text(String),
-}
-
-/// The flights: cells of the properties and of the origin, null where there is none.
-fn flights() -> Vec<Vec<Option<Cell>>> {
-    let mut random = SeededRandom::new(7);
-    let mut flight = |id: usize| {
-        let delay = random.below(30) as i64 - 10;
-        let delay = if random.chance(1) { delay + 900 } else { delay };
-        let day = format!("2024-0{}-1{}", 1 + random.below(9), random.below(10));
-        let cells = [
-            Cell::Number(id.to_string()),
-            Cell::Number((1 + random.below(12)).to_string()),
-            Cell::Number(delay.to_string()),
-            Cell::Text((*random.pick(&CARRIERS)).to_owned()),
-            Cell::Number(format!("{}.5", random.below(600))),
-            Cell::Text(day),
-            Cell::Number(format!("{}.{:02}", random.below(90), random.below(100))),
-            Cell::Text((*random.pick(&CODES)).to_owned()),
-            Cell::Text((*random.pick(&AIRPORTS)).to_owned()),
-        ];
-        let is_kept = |at: usize, random: &mut SeededRandom| matches!(at, 0 | 1 | ORIGIN) || !random.chance(10);
-        let cells = cells.into_iter().enumerate();
-        cells.map(|(at, cell)| is_kept(at, &mut random).then_some(cell)).collect()
-    };
-    (0..FLIGHTS).map(&mut flight).collect()
-}
-
-fn tables(has_backslashes: bool) -> String {
-    let mut sql = "CREATE TABLE airport (faa VARCHAR(3) PRIMARY KEY, name VARCHAR(20));
-         CREATE TABLE flight (id INTEGER PRIMARY KEY, month INTEGER NOT NULL, delay INTEGER, carrier VARCHAR(9),
-           speed DOUBLE PRECISION, day DATE, price DECIMAL(12,2), code CHAR(4),
-           origin VARCHAR(3) REFERENCES airport (faa));\n"
-        .to_owned();
-    for faa in AIRPORTS {
-        sql.push_str(&format!("INSERT INTO airport VALUES ('{faa}', 'Airport {faa}');\n"));
-    }
-    let cell = |cell: &Option<Cell>| match cell {
-        None => "NULL".to_owned(),
-        Some(Cell::Number(number)) => number.clone(),
-        Some(Cell::Text(text)) if has_backslashes => format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\")),
-        Some(Cell::Text(text)) => format!("'{}'", text.replace('\'', "''")),
-    };
-    for flights in flights().chunks(500) {
-        let row = |row: &Vec<Option<Cell>>| format!("({})", row.iter().map(cell).collect::<Vec<_>>().join(", "));
-        let rows: Vec<String> = flights.iter().map(row).collect();
-        sql.push_str(&format!("INSERT INTO flight VALUES {};\n", rows.join(", ")));
-    }
-    sql
-}
-
-fn csv() -> String {
-    let cell = |cell: &Option<Cell>| match cell {
-        None => String::new(),
-        Some(Cell::Number(number)) => number.clone(),
-        Some(Cell::Text(text)) => format!("\"{text}\""),
-    };
-    let row = |row: Vec<Option<Cell>>| row.iter().map(cell).collect::<Vec<_>>().join(",");
-    let rows: Vec<String> = flights().into_iter().map(row).collect();
-    format!("{},origin\n{}\n", PROPERTIES.join(","), rows.join("\n"))
-}
-
-fn hashes() -> String {
-    let mut commands = "FLUSHDB\n".to_owned();
-    for (id, row) in flights().iter().enumerate() {
-        commands.push_str(&format!("HSET flight:{id}"));
-        for (name, cell) in PROPERTIES.iter().zip(row) {
-            match cell {
-                None => {}
-                Some(Cell::Number(number)) => commands.push_str(&format!(" {name} {number}")),
-                Some(Cell::Text(text)) => commands.push_str(&format!(" {name} \"{}\"", text.replace('\\', "\\\\"))),
-            }
-        }
-        commands.push('\n');
-    }
-    commands
-}
-
-/// A source with the flights.
-struct Source {
-    name: &'static str,
-    url: String,
-    /// The rows of its nodes and edges, as a definition names them.
-    definition: String,
-}
-
-impl Source {
-    fn of_tables(name: &'static str, url: String) -> Source {
-        let properties = PROPERTIES.map(|name| format!("\"{name}\"")).join(", ");
-        let definition = format!(
-            r#"{{
-              "nodes": {{
-                "Flight": {{ "table": "flight", "key": "id", "properties": [{properties}] }},
-                "Airport": {{ "table": "airport", "key": "faa", "properties": ["faa", "name"] }}
-              }},
-              "edges": {{ "FROM": {{ "table": "flight", "source": "Flight", "target": "Airport(origin)" }} }}
-            }}"#
-        );
-        Source { name, url, definition }
-    }
-
-    /// Without types in the source: those of numbers are in the definition.
-    fn of_rows(name: &'static str, url: String, rows: &str) -> Source {
-        let property = |name: &str| match name {
-            "id" | "month" | "delay" => format!(r#"{{ "name": "{name}", "type": "INTEGER" }}"#),
-            "speed" | "price" => format!(r#"{{ "name": "{name}", "type": "FLOAT" }}"#),
-            "day" => format!(r#"{{ "name": "{name}", "type": "DATE" }}"#),
-            _ => format!("\"{name}\""),
-        };
-        let properties = PROPERTIES.map(property).join(", ");
-        let definition = format!(r#"{{ "nodes": {{ "Flight": {{ {rows}, "properties": [{properties}] }} }} }}"#);
-        Source { name, url, definition }
-    }
-
-    /// A database to which the source is attached anew, so that nothing of it is cached.
-    fn attached(&self, folder: &Folder, name: &str) -> Database {
-        let definition = folder.join("flights.json");
-        std::fs::write(&definition, &self.definition).expect("the folder of a test can be written");
-        let store = folder.join(&format!("{} {name}.knot", self.name));
-        let database = Database::open(&store, Config::default()).expect("a store can be opened");
-        let attach = format!("ATTACH '{}' AS f (DEFINITION '{}')", self.url, definition.display());
-        rows(&mut database.session(), &attach);
-        database
-    }
-
-    /// A database with a copy of the source, whose conditions nobody but the executor tests.
-    fn copied(&self, folder: &Folder) -> Database {
-        let database = self.attached(folder, "copy");
-        rows(&mut database.session(), "PRELOAD f");
-        rows(&mut database.session(), "DETACH f");
-        database
-    }
-}
-
-/// The SQL databases that are there. The one of SQLite is also where tests ask what SQL would give.
-fn databases(name: &str, folder: &Folder) -> Vec<Source> {
-    let file = folder.join("flights.db");
-    let connection = Connection::open(&file).expect("the folder of a test can be written");
-    connection.execute_batch(&tables(false)).expect("the tables can be made");
-    let mut found = vec![Source::of_tables("SQLite", format!("sqlite:{}", file.display()))];
-    if let Some(server) = servers::postgres() {
-        let url = server.database(name);
-        server.run(name, &tables(false));
-        found.push(Source::of_tables("PostgreSQL", url));
-    }
-    if let Some(server) = servers::mariadb() {
-        let url = server.database(name);
-        server.run(name, &tables(true));
-        found.push(Source::of_tables("MariaDB", url));
-    }
-    found
-}
-
-/// All sources that are there.
-fn sources(name: &str, folder: &Folder) -> Vec<Source> {
-    let mut found = databases(name, folder);
-    std::fs::write(folder.join("flight.csv"), csv()).expect("the folder of a test can be written");
-    let url = format!("file:{}", folder.path().display());
-    found.push(Source::of_rows("files", url, r#""file": "flight.csv", "key": "id""#));
-    if let Some(server) = servers::redis() {
-        server.run(REDIS, &hashes());
-        found.push(Source::of_rows("Redis", server.url(REDIS), r#""keys": "flight:{id}""#));
-    }
-    found
-}
-
-fn rows(session: &mut Session, text: &str) -> Vec<String> {
-    let answer = answer_of(session, text, &Parameters::default()).unwrap_or_else(|failure| panic!("{text}: {failure}"));
-    answer.rows.iter().map(|row| row.join(", ")).collect()
-}
-
-/// Rows that a query gives, and rows that its source gave for them.
-fn fetched(session: &mut Session, text: &str) -> (u64, u64, String) {
-    let result = session.query(&format!("PROFILE {text}"), &Parameters::default());
-    let report = result.unwrap_or_else(|failure| panic!("{text}: {failure}")).summary.report.expect("it is asked for");
-    let actual = report.lines.iter().filter_map(|line| line.actual);
-    let fetched = actual.map(|actual| actual.storage.rows_fetched).sum();
-    (report.lines[0].actual.map_or(0, |actual| actual.rows), fetched, report.text().to_owned())
-}
+use flights::{AIRPORTS, CARRIERS, CODES, databases, fetched, rows, sources};
 
 /// Questions, with the SQL whose rows are needed to answer them; the rows fetched are at most twice as many.
 const NEEDED: &[(&str, &str)] = &[
@@ -243,6 +53,42 @@ const NEEDED: &[(&str, &str)] = &[
     ("MATCH (f:Flight) RETURN f.id LIMIT 3", "SELECT id FROM flight LIMIT 3"),
     ("MATCH (f:Flight) WHERE f.delay IS NULL RETURN count(*)", "SELECT count(*) FROM flight"),
     ("MATCH (f:Flight) WHERE f.delay > 5 AND f.month = 2 RETURN count(f)", "SELECT count(*) FROM flight"),
+    (
+        "MATCH (f:Flight) RETURN f.id, f.delay, f.month ORDER BY f.month DESC, f.id LIMIT 4",
+        "SELECT id FROM flight LIMIT 4",
+    ),
+    (
+        "MATCH (f:Flight) WHERE NOT (f.delay < 800 OR f.month <= 3) RETURN f.id",
+        "SELECT id FROM flight WHERE delay >= 800 AND month > 3",
+    ),
+    ("MATCH (f:Flight) WHERE NOT (f)-[:FROM]->() RETURN count(*)", "SELECT count(*) FROM flight"),
+    (
+        "MATCH (f:Flight)-[:FROM]->(o) WHERE f.delay > 800 RETURN o.faa, count(f)",
+        "SELECT origin FROM flight WHERE delay > 800 GROUP BY origin",
+    ),
+    (
+        "MATCH (c:Crew)-[:DUTY]->(f:Flight)-[:FROM]->(o) RETURN o.faa, c.id, count(*) AS n ORDER BY n DESC LIMIT 15",
+        "SELECT id FROM flight LIMIT 15",
+    ),
+    ("MATCH (f:Flight) RETURN max(f.delay), min(f.carrier), sum(f.month), avg(f.id)", "SELECT count(*) FROM flight"),
+    ("MATCH (f:Flight) RETURN DISTINCT f.month", "SELECT DISTINCT month FROM flight"),
+    (
+        "MATCH (f:Flight) WHERE f.day IS NOT NULL RETURN f.carrier, count(*), count(DISTINCT f.month), min(f.delay)",
+        "SELECT DISTINCT carrier FROM flight",
+    ),
+    ("MATCH (o:Airport {faa: 'JFK'})<-[r:FROM]-() RETURN count(r)", "SELECT count(*) FROM flight"),
+    (
+        "MATCH (o:Airport)<-[r:FROM]-() WITH o, count(r) AS n ORDER BY n DESC LIMIT 3 RETURN o.name, n",
+        "SELECT faa FROM airport LIMIT 3",
+    ),
+    (
+        "MATCH (f:Flight)-[:FROM]->(o:Airport) WHERE f.delay > 800 AND o.name = 'Airport JFK' RETURN f.id, o.faa",
+        "SELECT id FROM flight WHERE delay > 800 AND origin = 'JFK'",
+    ),
+    (
+        "MATCH (f:Flight)-[:FROM]->(o:Airport) WHERE o.faa <> 'JFK' RETURN f.id, o.name ORDER BY f.delay DESC, f.id LIMIT 5",
+        "SELECT id FROM flight LIMIT 5",
+    ),
 ];
 
 #[test]
@@ -296,7 +142,8 @@ fn condition(random: &mut SeededRandom, depth: u32) -> String {
     };
     let operator = |random: &mut SeededRandom| *random.pick(&["=", "<>", "<", "<=", ">", ">="]);
     let day = |random: &mut SeededRandom| format!("date('2024-0{}-1{}')", 1 + random.below(9), random.below(10));
-    match if depth == 0 { 2 + random.below(11) } else { random.below(13) } {
+    match if depth == 0 { 2 + random.below(11) } else { random.below(14) } {
+        13 => format!("NOT ({})", condition(random, depth - 1)),
         0 => format!("({} OR {})", condition(random, depth - 1), condition(random, depth - 1)),
         1 => format!("({} AND {})", condition(random, depth - 1), condition(random, depth - 1)),
         2 | 3 => {

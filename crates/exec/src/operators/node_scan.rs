@@ -74,9 +74,9 @@ impl Choice {
 
     fn first(&self, scope: Scope<'_, '_>, view: &dyn ReadView) -> Result<Option<FirstNodes>> {
         let (Some(first), Some(limit)) = (&self.choice.first, &self.limit) else { return Ok(None) };
-        let keys = first.keys.iter().filter_map(|key| view.schema().property_key(key)).collect();
-        let order = if first.descending { KeyOrder::Descending } else { KeyOrder::Ascending };
-        Ok(Some(FirstNodes { keys, order, limit: row_count(limit, scope, "LIMIT")? }))
+        let key = |(key, order): &(Arc<str>, KeyOrder)| Some((view.schema().property_key(key)?, *order));
+        let order = first.order.iter().filter_map(key).collect();
+        Ok(Some(FirstNodes { order, limit: row_count(limit, scope, "LIMIT")? }))
     }
 }
 

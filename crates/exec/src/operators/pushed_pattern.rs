@@ -39,6 +39,10 @@ enum Output {
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
     let OperatorKind::PushedPattern { input, pattern } = kind else { return Err(misplaced(kind)) };
     let (input, layout) = lowering.lower(input, demand)?;
+    // What the pattern does not have may be needed where columns were dropped that nobody reads.
+    if layout.slots().iter().any(|slot| pattern.value(*slot).is_none()) {
+        return Ok((input.operator, layout));
+    }
     let choice = |lowering: &mut Lowering, node: &PushedNode| {
         let choice = NodeChoice { conditions: node.conditions.clone(), first: None };
         Choice::compile(lowering, node.slot, &choice)

@@ -39,10 +39,10 @@ impl Joined {
                 found => filter.extend(found),
             }
         }
-        let first = scan
-            .first
-            .as_ref()
-            .map(|first| FirstNodes { keys: first.keys.iter().filter_map(place).collect(), ..first.clone() });
+        let first = scan.first.as_ref().map(|first| FirstNodes {
+            order: first.order.iter().filter_map(|(key, order)| Some((place(key)?, *order))).collect(),
+            limit: first.limit,
+        });
         Some((NodeScan { labels, keys, range: scan.range.clone(), filter, first }, places))
     }
 

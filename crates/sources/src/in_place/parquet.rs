@@ -178,7 +178,12 @@ impl ParquetFile {
         let below = |value: &Value| value.compare(&least).is_some_and(std::cmp::Ordering::is_lt);
         let above = |value: &Value| value.compare(&largest).is_some_and(std::cmp::Ordering::is_gt);
         match test {
-            Test::Present | Test::Absent | Test::NoneOf(_) | Test::EndsWith(_) | Test::Contains(_) => true,
+            Test::Present
+            | Test::Absent
+            | Test::NoneOf(_)
+            | Test::NotBetween(..)
+            | Test::EndsWith(_)
+            | Test::Contains(_) => true,
             Test::OneOf(values) => values.iter().any(|value| !below(value) && !above(value)),
             Test::Between(low, high) => {
                 let too_high = matches!(low, Bound::Included(low) | Bound::Excluded(low) if above(low));

@@ -80,12 +80,12 @@ impl InPlaceReading {
         let plan = self.plan.clone();
         match question {
             Question::Nodes { kind, which, properties, order, limit } => {
-                let shape = Shape::new(properties, conditions_of(which)?, *order, *limit);
+                let shape = Shape::new(properties, conditions_of(which)?, order, *limit);
                 self.node_stream(&plan.nodes[*kind], which, shape)
             }
             Question::CountNodes { kind, which } => {
                 let node = &plan.nodes[*kind];
-                let shape = Shape::new(&[], conditions_of(which)?, None, None);
+                let shape = Shape::new(&[], conditions_of(which)?, &[], None);
                 let mut stream = self.node_stream(node, which, shape)?;
                 stream.counted = Some(0);
                 if matches!(which, Which::All) {
@@ -94,11 +94,11 @@ impl InPlaceReading {
                 Ok(stream)
             }
             Question::Edges { kind, direction, of, properties } => {
-                let shape = Shape::new(properties, conditions_of(of)?, None, None);
+                let shape = Shape::new(properties, conditions_of(of)?, &[], None);
                 self.edge_stream(&plan.edges[*kind], *direction, of, shape)
             }
             Question::CountEdges { kind } => {
-                let shape = Shape::new(&[], &[], None, None);
+                let shape = Shape::new(&[], &[], &[], None);
                 let edge = &plan.edges[*kind];
                 let mut stream = self.edge_stream(edge, Direction::Out, &Which::All, shape)?;
                 stream.counted = Some(0);

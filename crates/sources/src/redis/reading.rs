@@ -180,13 +180,13 @@ impl RedisReading {
         };
         let (scanned, shape, of) = match question {
             Question::Nodes { kind, which, properties, order, limit } => {
-                (Scanned::Nodes(*kind), Shape::new(properties, &conditions(which)?, *order, *limit), None)
+                (Scanned::Nodes(*kind), Shape::new(properties, &conditions(which)?, order, *limit), None)
             }
             Question::CountNodes { kind, which } => {
-                (Scanned::Nodes(*kind), Shape::new(&[], &conditions(which)?, None, None), None)
+                (Scanned::Nodes(*kind), Shape::new(&[], &conditions(which)?, &[], None), None)
             }
             Question::Edges { kind, direction, of, properties } => {
-                let shape = Shape::new(properties, &conditions(of)?, None, None);
+                let shape = Shape::new(properties, &conditions(of)?, &[], None);
                 let keys = match of {
                     Which::Keys(keys) => Some(sorted(keys)),
                     _ => None,
@@ -194,7 +194,7 @@ impl RedisReading {
                 (Scanned::Edges(*kind, *direction), shape, keys)
             }
             Question::CountEdges { kind } => {
-                (Scanned::Edges(*kind, Direction::Out), Shape::new(&[], &[], None, None), None)
+                (Scanned::Edges(*kind, Direction::Out), Shape::new(&[], &[], &[], None), None)
             }
             Question::Pattern(_) => return Err(error!(Unsupported, "{}: Redis matches no patterns", self.link.name())),
         };
@@ -341,7 +341,7 @@ impl Reading for RedisReading {
         let is_on_course = |question: &Question<'_>| {
             matches!(
                 question,
-                Question::Nodes { which: Which::OnCourse(_), order: None, limit: None, .. }
+                Question::Nodes { which: Which::OnCourse(_), order: [], limit: None, .. }
                     | Question::Edges { of: Which::OnCourse(_), .. }
             )
         };
@@ -377,7 +377,7 @@ impl Reading for RedisReading {
                 order,
                 limit,
                 ..
-            } => Some(Shape::new(properties, &[], *order, *limit)),
+            } => Some(Shape::new(properties, &[], order, *limit)),
             _ => None,
         };
         let count = |question: &Question<'_>| {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
-use model::{Column, PropertyKind, Result, Value, error};
+use model::{Column, KeyOrder, PropertyKind, Result, Value, error};
 
 use crate::connector::{Condition, Test};
 use crate::definition::Property;
@@ -57,6 +57,7 @@ pub(super) fn condition(
             Some(format!("NOT ({})", dialect.one_of(draft, &column, facts, values, true)))
         }
         Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
+        Test::NotBetween(lower, upper) => not_between(draft, dialect, &column, facts, (lower, upper)),
         Test::StartsWith(prefix) => in_text(facts, prefix, || dialect.starts_with(draft, &column, facts, prefix)),
         Test::EndsWith(end) => in_text(facts, end, || dialect.ends_with(draft, &column, end)),
         Test::Contains(part) => in_text(facts, part, || dialect.contains(draft, &column, part)),
@@ -132,6 +133,35 @@ fn between(
     Some(conditions.join(" AND "))
 }
 
+/// A range that a value is compared with and does not lie in; `None` where values may be such that do not compare.
+fn not_between(
+    draft: &mut Draft<'_>,
+    dialect: &'static dyn Dialect,
+    column: &str,
+    facts: &ColumnFacts,
+    (lower, upper): (&Bound<Value>, &Bound<Value>),
+) -> Option<String> {
+    let is_nan = |bound: &Bound<Value>| match bound {
+        Bound::Included(Value::Float(x)) | Bound::Excluded(Value::Float(x)) => x.is_nan(),
+        _ => false,
+    };
+    let has_nan = matches!(facts.sql_type.as_str(), "float8" | "numeric") || facts.kind.is_none();
+    if has_nan || is_nan(lower) || is_nan(upper) {
+        return None;
+    }
+    let turned = |bound: &Bound<Value>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(value) => Some(Bound::Excluded(value.clone())),
+        Bound::Excluded(value) => Some(Bound::Included(value.clone())),
+    };
+    let below = turned(lower).map(|bound| between(draft, dialect, column, facts, (&Bound::Unbounded, &bound)));
+    let above = turned(upper).map(|bound| between(draft, dialect, column, facts, (&bound, &Bound::Unbounded)));
+    match (below, above) {
+        (Some(below), Some(above)) => Some(format!("({} OR {})", below?, above?)),
+        (one, other) => one.or(other).unwrap_or_else(|| Some("1 = 0".to_owned())),
+    }
+}
+
 fn kind_of_bound(bound: &Bound<Value>) -> Option<PropertyKind> {
     match bound {
         Bound::Included(value) | Bound::Excluded(value) => PropertyKind::ALL.into_iter().find(|kind| kind.holds(value)),
@@ -152,6 +182,46 @@ pub(super) fn compared(
         return column.to_owned();
     }
     dialect.by_bytes(column)
+}
+
+/// The terms of an order by a column; `None` if the database would not sort as Cypher does.
+pub(super) fn order_of(
+    dialect: &'static dyn Dialect,
+    column: &str,
+    (property, facts): (&Property, &ColumnFacts),
+    way: KeyOrder,
+) -> Option<Vec<String>> {
+    let is_unknown = facts.kind.is_none() && !dialect.orders_unknown();
+    if !is_compared_alike(property, facts) || is_unknown || facts.is_cut {
+        return None;
+    }
+    let rank = dialect.rank_of_kind(column, facts.kind).filter(|_| facts.holds_any);
+    let is_nullable = facts.is_nullable || rank.is_some();
+    let mut terms = terms_of_null(dialect, column, is_nullable, way);
+    let sorted = compared(dialect, column, facts, facts.kind);
+    terms.extend(rank.into_iter().chain([sorted]).map(|term| term_of(dialect, &term, way)));
+    Some(terms)
+}
+
+/// The term before others of an order that puts null after all values, where words behind the others do not.
+pub(super) fn terms_of_null(
+    dialect: &'static dyn Dialect,
+    expression: &str,
+    is_nullable: bool,
+    way: KeyOrder,
+) -> Vec<String> {
+    // A term that is no column keeps the database from reading the rows in the order of an index.
+    let goes_down = way == KeyOrder::Descending;
+    let is_needed = is_nullable && dialect.order_of_null(goes_down).is_none();
+    let down = if goes_down { " DESC" } else { "" };
+    if is_needed { vec![format!("{expression} IS NULL{down}")] } else { Vec::new() }
+}
+
+/// An expression as a term of an order.
+pub(super) fn term_of(dialect: &'static dyn Dialect, expression: &str, way: KeyOrder) -> String {
+    let goes_down = way == KeyOrder::Descending;
+    let down = if goes_down { " DESC" } else { "" };
+    format!("{expression}{down}{}", dialect.order_of_null(goes_down).unwrap_or_default())
 }
 
 /// A value among those of a column.

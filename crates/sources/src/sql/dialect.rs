@@ -125,9 +125,9 @@ pub trait Dialect: Debug + Send + Sync {
     /// A column of strings as it must stand to be put in order by bytes.
     fn by_bytes(&self, column: &str) -> String;
 
-    /// True if the least of a column that stands so is a string.
-    fn keeps_strings_by_bytes(&self) -> bool {
-        true
+    /// The string of such an expression, as it is read.
+    fn string_of_bytes(&self, expression: String) -> String {
+        expression
     }
 
     /// The condition that a value is exactly of a kind, where values of other kinds may lie beside it.

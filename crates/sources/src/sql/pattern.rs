@@ -7,11 +7,11 @@
 //! Joins are written as a list of rows with conditions, which every planner puts in an order of its own.
 
 use model::pattern_query::{FirstRows, PatternColumn, PatternTest};
-use model::{PropertyKind, Result, error};
+use model::{KeyOrder, PropertyKind, Result, error};
 
 use crate::connector::{Condition, KindPattern};
 use crate::definition::{EdgeKind, End, EndNode, NodeKind, Property};
-use crate::sql::conditions::{add_conditions, compared, is_compared_alike, property};
+use crate::sql::conditions::{add_conditions, compared, is_compared_alike, order_of, property, term_of, terms_of_null};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{all_rows, meets, rows_name};
 use crate::sql::{ColumnFacts, RowsFacts, Statement, Writer, quote};
@@ -79,11 +79,13 @@ struct EdgeRows<'a> {
 }
 
 /// A column of the answer, as an order may name it.
-struct Term {
-    text: String,
-    is_nullable: bool,
-    /// True if the database orders it as Cypher does.
-    is_ordered: bool,
+enum Term<'a> {
+    /// An expression.
+    Expression { text: String, is_nullable: bool },
+    /// A column of a property.
+    Column(String, &'a Property, &'a ColumnFacts),
+    /// None that the database orders as Cypher does.
+    Unordered,
 }
 
 /// The statement, as far as it is made.
@@ -193,20 +195,17 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
     }
 
     /// A property of a match, which is shown as any other.
-    fn add_property(&mut self, at: usize, number: usize) -> Result<Term> {
+    fn add_property(&mut self, at: usize, number: usize) -> Result<Term<'a>> {
         let rows = &self.nodes[at];
         let property = property(&rows.node.name, &rows.node.properties, number)?;
         let facts = rows.facts.column(&property.column);
         let column = quote::column(self.writer.dialect, &rows.alias, &property.column);
-        let is_ordered =
-            is_compared_alike(property, facts) && !facts.holds_any && !facts.is_cut && facts.kind.is_some();
-        let text = compared(self.writer.dialect, &column, facts, facts.kind);
-        self.answer(facts.selected(column), (at, &property.column), property.kind);
-        Ok(Term { text, is_nullable: facts.is_nullable, is_ordered })
+        self.answer(facts.selected(column.clone()), (at, &property.column), property.kind);
+        Ok(Term::Column(column, property, facts))
     }
 
-    fn add_column(&mut self, column: &PatternColumn<usize>) -> Result<Term> {
-        let number = |text: String| Term { text, is_nullable: false, is_ordered: true };
+    fn add_column(&mut self, column: &PatternColumn<usize>) -> Result<Term<'a>> {
+        let number = |text: String| Term::Expression { text, is_nullable: false };
         match *column {
             PatternColumn::Node(at) => self.add_node_key(at),
             PatternColumn::Key(at, property) if self.is_grouped => self.add_key(at, property),
@@ -240,7 +239,7 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         }
     }
 
-    fn add_node_key(&mut self, at: usize) -> Result<Term> {
+    fn add_node_key(&mut self, at: usize) -> Result<Term<'a>> {
         let rows = &self.nodes[at];
         let columns = rows.node.key.iter().map(|name| quote::column(self.writer.dialect, &rows.alias, name));
         let columns: Vec<String> = columns.collect();
@@ -252,12 +251,14 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
             self.draft.group.extend(columns);
         }
         // Cypher orders nodes by their ids.
-        Ok(Term { text: String::new(), is_nullable: false, is_ordered: false })
+        Ok(Term::Unordered)
     }
 
     /// A column as it must stand for values to be equal as in Cypher.
     fn grouped(&self, facts: &ColumnFacts, column: &str) -> Result<String> {
         match facts.kind {
+            // A database that sorts by the beginnings of strings may group by them alone.
+            _ if facts.is_cut => Err(not_alike("long strings")),
             Some(PropertyKind::String) if facts.is_loose => Ok(self.writer.dialect.by_bytes(column)),
             // Integers may lie in such a column that are one when they are shown as floats.
             Some(PropertyKind::Float) if facts.holds_any => Err(not_alike("numbers of several types")),
@@ -274,18 +275,16 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         }
     }
 
-    fn add_key(&mut self, at: usize, number: usize) -> Result<Term> {
+    fn add_key(&mut self, at: usize, number: usize) -> Result<Term<'a>> {
         let (property, facts, column) = self.column(at, number)?;
         let grouped = self.grouped(facts, &column)?;
         // Of strings that are equal byte by byte one is as good as another.
         let shown = if grouped == column { column.clone() } else { format!("min({column})") };
-        let is_ordered = !facts.holds_any && !facts.is_cut && facts.kind != Some(PropertyKind::Boolean);
-        let text = compared(self.writer.dialect, &column, facts, facts.kind);
         self.answer(facts.selected(shown), (at, &property.column), property.kind);
         if !self.draft.group.contains(&grouped) {
             self.draft.group.push(grouped);
         }
-        Ok(Term { text, is_nullable: facts.is_nullable, is_ordered })
+        Ok(Term::Column(column, property, facts))
     }
 
     /// Counts the values of a column that are of another type than its own, if there may be such.
@@ -302,7 +301,7 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         Ok(())
     }
 
-    fn add_extreme(&mut self, function: &str, at: usize, number: usize) -> Result<Term> {
+    fn add_extreme(&mut self, function: &str, at: usize, number: usize) -> Result<Term<'a>> {
         let (property, facts, column) = self.column(at, number)?;
         let is_known = matches!(
             facts.kind,
@@ -317,16 +316,18 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         );
         let dialect = self.writer.dialect;
         let text = compared(dialect, &column, facts, facts.kind);
-        if !is_known || text != column && !dialect.keeps_strings_by_bytes() {
+        if !is_known {
             return Err(not_alike("values of this type"));
         }
         self.guard(facts, &column)?;
+        let is_by_bytes = text != column;
         let text = format!("{function}({text})");
-        self.answer(facts.selected(text.clone()), (at, &property.column), property.kind);
-        Ok(Term { text, is_nullable: true, is_ordered: true })
+        let shown = if is_by_bytes { dialect.string_of_bytes(text.clone()) } else { text.clone() };
+        self.answer(facts.selected(shown), (at, &property.column), property.kind);
+        Ok(Term::Expression { text, is_nullable: true })
     }
 
-    fn add_sum(&mut self, at: usize, number: usize) -> Result<Term> {
+    fn add_sum(&mut self, at: usize, number: usize) -> Result<Term<'a>> {
         let (property, facts, column) = self.column(at, number)?;
         if facts.kind != Some(PropertyKind::Integer) || facts.is_wide {
             return Err(not_alike("sums of numbers that are no integers"));
@@ -336,17 +337,17 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         // Sums are of a wider type than their column where columns have types.
         let kind = (!facts.holds_any).then_some(PropertyKind::Integer);
         self.answer(text.clone(), (at, &property.column), kind);
-        Ok(Term { text, is_nullable: false, is_ordered: true })
+        Ok(Term::Expression { text, is_nullable: false })
     }
 
-    fn finish(mut self, first: Option<&FirstRows>, terms: &[Term]) -> Result<Statement<'q>> {
+    fn finish(mut self, first: Option<&FirstRows>, terms: &[Term<'a>]) -> Result<Statement<'q>> {
         self.draft.from = self.from.join(", ");
-        if let Some(first) =
-            first.filter(|first| self.guards.is_empty() && first.order.iter().all(|(at, _)| terms[*at].is_ordered))
-        {
-            let order = first.order.iter().flat_map(|&(at, down)| self.order(&terms[at], down));
-            self.draft.order = order.collect();
-            self.draft.limit = Some(first.limit);
+        if let Some(first) = first.filter(|_| self.guards.is_empty()) {
+            let order = first.order.iter().map(|&(at, goes_down)| self.order(&terms[at], goes_down));
+            if let Some(order) = order.collect::<Option<Vec<_>>>() {
+                self.draft.order = order.concat();
+                self.draft.limit = Some(first.limit);
+            }
         }
         let before = self.draft.answer.len();
         for guard in std::mem::take(&mut self.guards) {
@@ -358,13 +359,18 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         Ok(self.draft.finish_select())
     }
 
-    /// The words of an order by a column, in which null is the greatest value.
-    fn order(&self, term: &Term, goes_down: bool) -> Vec<String> {
-        let down = if goes_down { " DESC" } else { "" };
-        match self.writer.dialect.order_of_null(goes_down) {
-            _ if !term.is_nullable => vec![format!("{}{down}", term.text)],
-            Some(of_null) => vec![format!("{}{down}{of_null}", term.text)],
-            None => vec![format!("{} IS NULL{down}", term.text), format!("{}{down}", term.text)],
+    /// The terms of an order by a column; `None` if the database would not sort as Cypher does.
+    fn order(&self, term: &Term<'_>, goes_down: bool) -> Option<Vec<String>> {
+        let dialect = self.writer.dialect;
+        let way = if goes_down { KeyOrder::Descending } else { KeyOrder::Ascending };
+        match term {
+            Term::Unordered => None,
+            Term::Column(column, property, facts) => order_of(dialect, column, (property, facts), way),
+            Term::Expression { text, is_nullable } => {
+                let mut terms = terms_of_null(dialect, text, *is_nullable, way);
+                terms.push(term_of(dialect, text, way));
+                Some(terms)
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use model::{Column, Direction, KeyOrder, Result, error};
 
 use crate::connector::{Condition, Question, Which};
 use crate::definition::{EdgeKind, NodeKind, Property, Rows};
-use crate::sql::conditions::{add_conditions, compared, is_compared_alike, property, tested};
+use crate::sql::conditions::{add_conditions, order_of, property, tested};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{EndOf, GIVEN, all_rows, equal, given_columns, is_empty, rows_name, unnest};
 use crate::sql::which::{by_keys, in_boxes};
@@ -56,7 +56,7 @@ fn with_keys<'p>(question: &Question<'p>, keys: &'p Column) -> Question<'p> {
 fn one<'q>(writer: &Writer<'_>, question: &Question<'q>) -> Result<Statement<'q>> {
     match question {
         Question::Nodes { kind, which, properties, order, limit } => {
-            Nodes::of(writer, *kind)?.select(which, properties, *order, *limit)
+            Nodes::of(writer, *kind)?.select(which, properties, order, *limit)
         }
         Question::Edges { kind, direction, of, properties } => {
             Edges::of(writer, *kind, *direction)?.select(of, properties)
@@ -88,8 +88,8 @@ pub(super) fn finds(writer: &Writer<'_>, kind: usize, condition: &Condition) -> 
 
 /// Tells whether the database puts the nodes of a kind in the order of some properties.
 pub(super) fn sorts(writer: &Writer<'_>, kind: usize, properties: &[usize]) -> Result<bool> {
-    let must_be_sorted =
-        Nodes::of(writer, kind)?.order(&mut Draft::new(writer.dialect), properties, KeyOrder::Ascending)?;
+    let order: Vec<(usize, KeyOrder)> = properties.iter().map(|&number| (number, KeyOrder::Ascending)).collect();
+    let must_be_sorted = Nodes::of(writer, kind)?.order(&mut Draft::new(writer.dialect), &order)?;
     Ok(!must_be_sorted)
 }
 
@@ -116,7 +116,7 @@ impl<'a> Nodes<'a> {
         &self,
         which: &Which<'q>,
         properties: &[usize],
-        order: Option<(&[usize], KeyOrder)>,
+        order: &[(usize, KeyOrder)],
         limit: Option<u64>,
     ) -> Result<Statement<'q>> {
         if let (Rows::ByKey { sql, .. }, Which::Keys(keys)) = (&self.node.rows, which)
@@ -143,11 +143,9 @@ impl<'a> Nodes<'a> {
             let condition = placed(&condition, |number| place(&mut draft, &mut hidden, number))?;
             draft.rest.tests.push(condition);
         }
-        if let Some((by, way)) = order
-            && self.order(&mut draft, by, way)?
-        {
-            let places: Result<Vec<usize>> = by.iter().map(|&number| place(&mut draft, &mut hidden, number)).collect();
-            draft.rest.order = Some((places?, way));
+        if !order.is_empty() && self.order(&mut draft, order)? {
+            let places = order.iter().map(|&(number, way)| Ok((place(&mut draft, &mut hidden, number)?, way)));
+            draft.rest.order = places.collect::<Result<_>>()?;
         }
         match draft.rest.is_done() {
             true => draft.limit = limit,
@@ -256,28 +254,16 @@ impl<'a> Nodes<'a> {
     }
 
     /// Adds an order; true if the database would not sort as Cypher does, so that its rows must be sorted.
-    fn order(&self, draft: &mut Draft<'_>, by: &[usize], way: KeyOrder) -> Result<bool> {
+    fn order(&self, draft: &mut Draft<'_>, by: &[(usize, KeyOrder)]) -> Result<bool> {
         let dialect = self.writer.dialect;
         let mut terms = Vec::with_capacity(by.len());
-        for &number in by {
+        for &(number, way) in by {
             let property = property(&self.node.name, &self.node.properties, number)?;
-            let facts = self.facts.column(&property.column);
-            let is_unknown = facts.kind.is_none() && !dialect.orders_unknown();
-            if !is_compared_alike(property, facts) || is_unknown || facts.is_cut {
-                return Ok(true);
-            }
             let column = quote::column(dialect, "n", &property.column);
-            let goes_down = way == KeyOrder::Descending;
-            let down = if goes_down { " DESC" } else { "" };
-            let rank = dialect.rank_of_kind(&column, facts.kind).filter(|_| facts.holds_any);
-            let of_null = dialect.order_of_null(goes_down);
-            // A term that is no column keeps the database from reading the rows in the order of an index.
-            if of_null.is_none() && (facts.is_nullable || rank.is_some()) {
-                terms.push(format!("{column} IS NULL{down}"));
+            match order_of(dialect, &column, (property, self.facts.column(&property.column)), way) {
+                Some(more) => terms.extend(more),
+                None => return Ok(true),
             }
-            let sorted = compared(dialect, &column, facts, facts.kind);
-            let of_null = of_null.unwrap_or_default();
-            terms.extend(rank.into_iter().chain([sorted]).map(|term| format!("{term}{down}{of_null}")));
         }
         draft.order = terms;
         Ok(false)

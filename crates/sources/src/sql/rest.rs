@@ -11,8 +11,8 @@ use crate::connector::Condition;
 pub struct Rest {
     /// Conditions on columns of the answer.
     pub tests: Vec<Condition>,
-    /// The columns of the answer to sort by.
-    pub order: Option<(Vec<usize>, KeyOrder)>,
+    /// The columns of the answer to sort by, each in its direction.
+    pub order: Vec<(usize, KeyOrder)>,
     /// Rows at most.
     pub limit: Option<u64>,
     /// Columns at the end of the answer that only serve this.
@@ -41,12 +41,12 @@ impl Rest {
             self.tests.iter().all(|test| test.holds(&value))
         };
         let mut kept: Vec<u32> = (0..rows as u32).filter(holds).collect();
-        if let Some((by, order)) = &self.order {
-            let keys: Vec<Vec<Value>> = by.iter().map(|&at| columns[at].values().collect()).collect();
+        if !self.order.is_empty() {
+            let keys = self.order.iter().map(|&(at, way)| (columns[at].values().collect::<Vec<Value>>(), way));
+            let keys: Vec<(Vec<Value>, KeyOrder)> = keys.collect();
             kept.sort_by(|&a, &b| {
-                let compared = keys.iter().map(|key| key[a as usize].order(&key[b as usize]));
-                let found = compared.fold(Ordering::Equal, Ordering::then);
-                if *order == KeyOrder::Descending { found.reverse() } else { found }
+                let compared = keys.iter().map(|(key, way)| way.of(key[a as usize].order(&key[b as usize])));
+                compared.fold(Ordering::Equal, Ordering::then)
             });
         }
         if let Some(limit) = self.limit {
@@ -56,7 +56,7 @@ impl Rest {
             return Ok(vec![Column::new(ColumnData::Int(vec![kept.len() as i64]))]);
         }
         columns.truncate(columns.len() - self.hidden);
-        if kept.len() == rows && self.order.is_none() {
+        if kept.len() == rows && self.order.is_empty() {
             return Ok(columns);
         }
         Ok(columns.iter().map(|column| column.gather(&kept)).collect())

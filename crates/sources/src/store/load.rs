@@ -287,7 +287,7 @@ impl<'a> Asked<'a> {
     {
         let properties = self.properties;
         match self.table {
-            Table::Nodes(kind) => Question::Nodes { kind, which, properties, order: None, limit: None },
+            Table::Nodes(kind) => Question::Nodes { kind, which, properties, order: &[], limit: None },
             Table::Lists(list) => {
                 Question::Edges { kind: list.edge, direction: list.direction(), of: which, properties }
             }

@@ -224,7 +224,7 @@ impl SourceView {
         let column = Column::from_values(&distinct);
         let conditions = [Condition::is(property, Test::OneOf(distinct))];
         let which = if is_key { Which::Keys(&column) } else { Which::Where(&conditions) };
-        let question = Question::Nodes { kind, which, properties: &[property], order: None, limit: None };
+        let question = Question::Nodes { kind, which, properties: &[property], order: &[], limit: None };
         let mut found = Map::default();
         let (mut numbers, member) = (Vec::new(), self.shared.layout.member);
         self.link.ask(&[question], &mut |_, rows| {

@@ -87,7 +87,7 @@ pub(super) struct KindScan {
     /// Properties to bring along, ascending.
     pub(super) properties: Vec<usize>,
     pub(super) conditions: Vec<Condition>,
-    pub(super) order: Option<(Vec<usize>, KeyOrder)>,
+    pub(super) order: Vec<(usize, KeyOrder)>,
     pub(super) limit: Option<u64>,
     /// For each condition of the scan, whether the source tests it.
     taken: Vec<bool>,
@@ -134,10 +134,12 @@ impl KindScan {
             && found.taken.iter().all(|&taken| taken)
         {
             // A property that a kind lacks is null in all its nodes, and orders none.
-            let keys: Vec<usize> = first.keys.iter().filter_map(number).collect();
+            let order = first.order.iter().filter_map(|(key, order)| Some((number(key)?, *order)));
+            let order: Vec<(usize, KeyOrder)> = order.collect();
+            let keys: Vec<usize> = order.iter().map(|(key, _)| *key).collect();
             found.is_cut = keys.is_empty() || shared.connector.sorts(kind, &keys);
             found.limit = found.is_cut.then_some(first.limit);
-            found.order = (found.is_cut && !keys.is_empty()).then_some((keys, first.order));
+            found.order = if found.is_cut { order } else { Vec::new() };
         }
         Some(found)
     }
@@ -150,9 +152,8 @@ impl KindScan {
 
     /// The question for the nodes.
     pub(super) fn nodes(&self) -> Question<'_> {
-        let order = self.order.as_ref().map(|(properties, order)| (properties.as_slice(), *order));
         let (which, limit) = (self.which(), self.limit);
-        Question::Nodes { kind: self.kind, which, properties: &self.properties, order, limit }
+        Question::Nodes { kind: self.kind, which, properties: &self.properties, order: &self.order, limit }
     }
 
     /// The question for their number.
@@ -240,9 +241,9 @@ pub(super) fn index_scan<'a>(view: &'a SourceView, scan: &IndexScan) -> Result<B
     }
     let range = test_of(&scan.range);
     let pulls = kinds.into_iter().map(|(kind, property)| {
-        let (conditions, order) = (vec![Condition::is(property, range.clone())], (vec![property], scan.order));
+        let (conditions, order) = (vec![Condition::is(property, range.clone())], vec![(property, scan.order)]);
         let properties = vec![property];
-        Pull::new(view, KindScan { kind, properties, conditions, order: Some(order), ..KindScan::default() })
+        Pull::new(view, KindScan { kind, properties, conditions, order, ..KindScan::default() })
     });
     let pulls: Vec<Pull<'a>> = pulls.collect();
     if pulls.len() > 1 {
@@ -302,7 +303,7 @@ fn by_values<'a>(view: &SourceView, kinds: &[(usize, usize)], equal: &Column) ->
             kinds.iter().map(|&(_, property)| [Condition::is(property, Test::OneOf(values.clone()))]).collect();
         let properties: Vec<[usize; 1]> = kinds.iter().map(|&(_, property)| [property]).collect();
         let questions = kinds.iter().zip(&conditions).zip(&properties).map(|((&(kind, _), conditions), properties)| {
-            Question::Nodes { kind, which: Which::Where(conditions), properties, order: None, limit: None }
+            Question::Nodes { kind, which: Which::Where(conditions), properties, order: &[], limit: None }
         });
         let questions: Vec<Question<'_>> = questions.collect();
         let member = view.shared.layout.member;

@@ -51,7 +51,8 @@ pub(super) fn of(shared: &Shared, access: &Access<'_>) -> Vec<Arc<str>> {
                 let Some(&property) = layout.nodes[kind].properties.get(key) else { continue };
                 let conditions = [Condition::is(property, test.clone())];
                 let properties = [property];
-                let order = scan.equal.is_empty().then_some((&properties[..], scan.order));
+                let order = [(property, scan.order)];
+                let order = if scan.equal.is_empty() { &order[..] } else { &[] };
                 let which = Which::Where(&conditions);
                 add(&Question::Nodes { kind, which, properties: &properties, order, limit: None });
             }
@@ -103,6 +104,6 @@ fn nodes(layout: &Layout, kind: usize, which: Which<'_>, keys: &[PropertyKeyId],
         keys.iter().filter_map(|key| layout.nodes[kind].properties.get(key).copied()).collect();
     // A question for properties that a kind lacks would not be asked.
     if properties.is_empty() == keys.is_empty() {
-        add(&Question::Nodes { kind, which, properties: &properties, order: None, limit: None });
+        add(&Question::Nodes { kind, which, properties: &properties, order: &[], limit: None });
     }
 }

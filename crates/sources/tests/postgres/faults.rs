@@ -208,7 +208,7 @@ fn many_sessions_share_few_connections() {
                 let which = Which::Keys(&keys);
                 for _ in 0..5 {
                     let question =
-                        Question::Nodes { kind: 0, which: which.clone(), properties: &[1], order: None, limit: None };
+                        Question::Nodes { kind: 0, which: which.clone(), properties: &[1], order: &[], limit: None };
                     assert_eq!(rows(reading.as_mut(), question).len(), 1);
                 }
                 done.fetch_add(1, Ordering::Relaxed);
@@ -247,7 +247,7 @@ fn what_the_user_may_not_do_is_said() {
         let key = Column::from_values([&Value::Int(1)]);
         let asked = |which| {
             let connector = connect(&limited, &definition(json)).unwrap();
-            let question = Question::Nodes { kind: 0, which, properties: &[0], order: None, limit: None };
+            let question = Question::Nodes { kind: 0, which, properties: &[0], order: &[], limit: None };
             connector.read().unwrap().ask(&[question], &mut |_, _| Ok(true)).unwrap_err()
         };
         for failure in found.0.into_iter().chain([asked(Which::Keys(&key))]) {

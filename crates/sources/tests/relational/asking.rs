@@ -19,7 +19,7 @@ pub(crate) fn rows(reading: &mut dyn Reading, question: Question<'_>) -> Vec<Vec
 
 /// All nodes of the first kind, with these properties.
 pub(crate) fn all_nodes(properties: &[usize]) -> Question<'_> {
-    Question::Nodes { kind: 0, which: Which::All, properties, order: None, limit: None }
+    Question::Nodes { kind: 0, which: Which::All, properties, order: &[], limit: None }
 }
 
 /// The second property of all nodes of the first kind.

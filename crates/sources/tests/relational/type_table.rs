@@ -135,7 +135,7 @@ impl<'a> Case<'a> {
     }
 
     fn nodes<'q>(which: Which<'q>, properties: &'q [usize]) -> Question<'q> {
-        Question::Nodes { kind: 0, which, properties, order: None, limit: None }
+        Question::Nodes { kind: 0, which, properties, order: &[], limit: None }
     }
 
     /// The rows of the nodes, in order of their numbers: key, number, value.
@@ -265,7 +265,7 @@ impl<'a> Case<'a> {
                     kind: 0,
                     which: Which::All,
                     properties: &[VALUE],
-                    order: Some((&[VALUE], order)),
+                    order: &[(VALUE, order)],
                     limit: Some(limit as u64),
                 };
                 let mut found: Vec<Value> = Vec::new();

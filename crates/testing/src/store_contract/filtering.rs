@@ -75,7 +75,8 @@ fn test(random: &mut SeededRandom) -> Test {
         1 => Bound::Included(value(random)),
         _ => Bound::Excluded(value(random)),
     };
-    match random.below(9) {
+    match random.below(10) {
+        9 => Test::NotBetween(bound(random), bound(random)),
         0 => Test::OneOf((0..random.below(4)).map(|_| value(random)).collect()),
         1 => Test::NoneOf((0..random.below(4)).map(|_| value(random)).collect()),
         2 | 3 => Test::Between(bound(random), bound(random)),
@@ -187,16 +188,16 @@ fn first_nodes(subject: &mut Subject<'_>) {
     let mut random = SeededRandom::new(3);
     for _ in 0..ROUNDS {
         let filter: Vec<_> = (0..random.below(2)).map(|_| condition(&mut random, &filled.keys, 1)).collect();
-        let order = if random.below(2) == 0 { KeyOrder::Ascending } else { KeyOrder::Descending };
         let count = random.below(3) as usize;
         let places: Vec<usize> = (0..count).map(|_| random.below(3) as usize).collect();
+        let mut order = || if random.below(2) == 0 { KeyOrder::Ascending } else { KeyOrder::Descending };
+        let order: Vec<_> = places.iter().map(|&place| (filled.keys[place], order())).collect();
         let limit = random.below(8);
-        let first = FirstNodes { keys: places.iter().map(|&place| filled.keys[place]).collect(), order, limit };
+        let first = FirstNodes { order: order.clone(), limit };
         let sorted = |mut rows: Vec<Vec<Value>>| {
             rows.sort_by(|a, b| {
-                let by = places.iter().map(|&place| a[place].order(&b[place]));
-                let found = by.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then);
-                if order == KeyOrder::Descending { found.reverse() } else { found }
+                let by = places.iter().zip(&order).map(|(&place, (_, way))| way.of(a[place].order(&b[place])));
+                by.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
             });
             let keys = rows.into_iter().map(|row| places.iter().map(|&place| row[place].clone()).collect());
             keys.take(limit as usize).collect::<Vec<Vec<Value>>>()

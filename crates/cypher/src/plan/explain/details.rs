@@ -4,7 +4,7 @@ mod counting;
 
 use std::sync::Arc;
 
-use model::{Direction, Rule};
+use model::{Direction, KeyOrder, Rule};
 
 use super::PlanRow;
 use super::expression::{Printed, SlotNames, quoted};
@@ -391,10 +391,11 @@ impl Details<'_> {
         if !conditions.is_empty() {
             text.push_str(&format!(" {}", conditions.join(" AND ")));
         }
-        if let Some(NodesFirst { keys, descending, limit }) = &choice.first {
-            let down = if *descending { " DESC" } else { "" };
+        if let Some(NodesFirst { order, limit }) = &choice.first {
             let node = self.names.of(slot);
-            let keys: Vec<String> = keys.iter().map(|key| format!("{node}.{}{down}", quoted(key))).collect();
+            let down = |order: KeyOrder| if order == KeyOrder::Descending { " DESC" } else { "" };
+            let keys = order.iter().map(|(key, order)| format!("{node}.{}{}", quoted(key), down(*order)));
+            let keys: Vec<String> = keys.collect();
             if !keys.is_empty() {
                 text.push_str(&format!(" ORDER BY {}", keys.join(", ")));
             }

@@ -132,8 +132,8 @@ impl Dialect for MySql {
         bytes_of(column)
     }
 
-    fn keeps_strings_by_bytes(&self) -> bool {
-        false
+    fn string_of_bytes(&self, expression: String) -> String {
+        format!("CONVERT({expression} USING utf8mb4)")
     }
 
     fn elements(&self, array: &str, facts: &ColumnFacts, alias: &str) -> String {

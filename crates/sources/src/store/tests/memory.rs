@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
-use model::{Column, ColumnBuilder, Direction, KeyOrder, Map, Result, Value};
+use model::{Column, ColumnBuilder, Direction, Map, Result, Value};
 
 use crate::connector::{
     Abilities, Change, Condition, Connector, EdgeKeys, Facts, OnCourse, Question, Reading, RowsSink, StreamId, Which,
@@ -284,13 +284,10 @@ impl MemoryReading {
         match question {
             Question::Nodes { kind, which, properties, order, limit } => {
                 let mut rows = self.nodes(*kind, which);
-                if let Some((by, order)) = order {
-                    rows.sort_by(|a, b| {
-                        let orders = by.iter().map(|&property| a[1 + property].order(&b[1 + property]));
-                        let order_of = orders.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then);
-                        if *order == KeyOrder::Ascending { order_of } else { order_of.reverse() }
-                    });
-                }
+                rows.sort_by(|a, b| {
+                    let by = order.iter().map(|&(at, way)| way.of(a[1 + at].order(&b[1 + at])));
+                    by.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+                });
                 rows.truncate(limit.map_or(usize::MAX, |limit| limit as usize));
                 (rows.into_iter().map(|row| pick(row, 1, properties)).collect(), 1 + properties.len())
             }
