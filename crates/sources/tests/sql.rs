@@ -4,6 +4,7 @@
 use std::ops::Bound;
 use std::path::Path;
 
+use model::pattern_query::{FirstRows, PatternColumn, PatternEdge, PatternNode, PatternQuery, PatternTest};
 use model::{Column, Direction, KeyOrder, Map, PropertyKind, Value};
 use sources::connector::{Change, Condition, EdgeKeys, Question, Test, Which};
 use sources::definition::{EdgeKind, End, EndNode, GraphDefinition, NodeKind, Property, Rows};
@@ -222,7 +223,7 @@ fn questions(out: &mut String) {
     let nodes = |kind, which, properties, order, limit| Question::Nodes { kind, which, properties, order, limit };
     let edges = |kind, direction, of, properties| Question::Edges { kind, direction, of, properties };
     let (out_way, in_way) = (Direction::Out, Direction::In);
-    let ages: &[(usize, KeyOrder)] = &[(1, KeyOrder::Descending), (0, KeyOrder::Ascending)];
+    let ages: &[(usize, KeyOrder)] = &[(1, KeyOrder::Descending), (0, KeyOrder::Descending)];
     let cases: Vec<(&str, Question<'_>)> = vec![
         ("all nodes", nodes(0, Which::All, &[0, 1], &[], None)),
         ("nodes by keys", nodes(0, Which::Keys(&ints), &[0], &[], None)),
@@ -259,6 +260,63 @@ fn questions(out: &mut String) {
     ];
     for (title, question) in &cases {
         each_dialect(|writer| render(title, writer.dialect, writer.question(question), out));
+    }
+}
+
+fn patterns(out: &mut String) {
+    let node = |of, conditions: Vec<Condition>| PatternNode { of, conditions };
+    let edge = |of, source, target| PatternEdge { of, source, target };
+    let old = || vec![Condition::is(1, Test::NotBetween(Bound::Unbounded, Bound::Excluded(Value::Int(18))))];
+    let query = |nodes, edges, columns| PatternQuery {
+        nodes,
+        edges,
+        columns,
+        distinct: Vec::new(),
+        tests: Vec::new(),
+        is_grouped: true,
+        first: None,
+    };
+    use PatternColumn::{Count, DistinctCount, DistinctNodes, Key, Matches, Max, Min, Node, Sum};
+    let homes = || (vec![node(1, old()), node(0, Vec::new())], vec![edge(1, 0, 1)]);
+    let (nodes, edges) = homes();
+    let grouped = PatternQuery {
+        first: Some(FirstRows { order: vec![(1, true), (0, false)], limit: 3 }),
+        ..query(nodes, edges, vec![Key(0, 0), Matches, Max(0, 1), Min(0, 0), Sum(0, 1), Count(0, 1)])
+    };
+    let (nodes, edges) = homes();
+    let of_nodes = query(nodes, edges, vec![Node(1), DistinctNodes(0), DistinctCount(0, 0)]);
+    let junctions = vec![node(0, Vec::new()), node(0, Vec::new()), node(0, Vec::new())];
+    let joined = PatternQuery {
+        distinct: vec![(0, 1)],
+        is_grouped: false,
+        first: Some(FirstRows { order: vec![(1, false)], limit: 9 }),
+        ..query(junctions, vec![edge(0, 0, 1), edge(0, 1, 2)], vec![Key(0, 2), Key(2, 0), Node(1)])
+    };
+    let tested = PatternQuery {
+        tests: vec![
+            PatternTest { edge: edge(1, 0, 1), inner: 1, is_absent: true },
+            PatternTest { edge: edge(3, 0, 2), inner: 2, is_absent: false },
+        ],
+        ..query(vec![node(1, Vec::new()), node(0, Vec::new()), node(2, Vec::new())], vec![], vec![Matches])
+    };
+    let of_arrays = query(vec![node(1, Vec::new()), node(1, Vec::new())], vec![edge(2, 0, 1)], vec![Matches]);
+    let by_key = query(vec![node(3, Vec::new())], vec![], vec![Max(0, 0)]);
+    let converted = query(vec![node(1, Vec::new())], vec![], vec![Key(0, 2)]);
+    let cases = [
+        ("groups of a foreign key", grouped),
+        ("groups of nodes", of_nodes),
+        ("a join of a table with itself", joined),
+        ("nodes with and without edges", tested),
+        ("a pattern over an array", of_arrays),
+        ("a pattern over a query by key", by_key),
+        ("groups by what a conversion makes", converted),
+    ];
+    let (definition, catalog) = (definition(), catalog());
+    for (title, asked) in &cases {
+        for (dialect, has_returning) in [(POSTGRES, true), (MYSQL, false), (SQLITE, true)] {
+            let writer = Writer { dialect, definition: &definition, catalog: &catalog, has_returning };
+            render(title, dialect, writer.question(&Question::Pattern(asked)), out);
+        }
     }
 }
 
@@ -302,6 +360,7 @@ fn each_dialect(mut visit: impl FnMut(&Writer<'_>)) {
 fn statements_are_as_written_down() {
     let mut found = String::new();
     questions(&mut found);
+    patterns(&mut found);
     changes(&mut found);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql/statements.txt");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -192,7 +192,7 @@ impl Asking<'_> {
         conditions.filter(|condition| !condition.is_never()).collect()
     }
 
-    /// What a store is asked for a pattern.
+    /// A pattern as a store is asked for it.
     fn pattern(&self, pushed: &PushedPattern) -> Option<GraphPattern> {
         let schema = self.view.schema();
         let node = |node: &PushedNode| {

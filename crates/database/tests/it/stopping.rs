@@ -181,7 +181,9 @@ const WITHOUT_ROWS: &[&str] = &["CREATE REL TABLE", "CREATE SORT KEY"];
 
 #[test]
 fn every_operator_can_be_stopped_at_every_check() {
-    let mut seen = BTreeSet::from(["DropSortKey", "DropConstraint", "DropIndex"].map(str::to_owned));
+    // The last two are of attached databases: see below.
+    let elsewhere = ["DropSortKey", "DropConstraint", "DropIndex", "PushedAggregate", "PushedJoin"];
+    let mut seen = BTreeSet::from(elsewhere.map(str::to_owned));
     for threads in [1, 2] {
         let mut fixture = Fixture::new(threads);
         for text in STATEMENTS {
@@ -209,6 +211,35 @@ fn every_operator_can_be_stopped_at_every_check() {
         source.lines().filter_map(|line| line.trim().strip_prefix("Kind::")?.split("=> \"").nth(1)?.split('"').next());
     let missing: Vec<&str> = names.filter(|name| !seen.contains(*name)).collect();
     assert!(missing.is_empty(), "no statement here has the operators {missing:?}");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_an_attached_database_matches_can_be_stopped() {
+    let mut fixture = Fixture::of(2, 100);
+    let file = fixture._folder.join("source.db");
+    let connection = rusqlite::Connection::open(&file).expect("the folder of a test can be written");
+    let tables = "CREATE TABLE place (id INTEGER PRIMARY KEY, k INTEGER);
+        CREATE TABLE visit (id INTEGER PRIMARY KEY, place INTEGER REFERENCES place (id), w INTEGER);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
+        INSERT INTO place SELECT i, i % 9 FROM n WHERE i <= 100;
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
+        INSERT INTO visit SELECT i, i % 100 + 1, i % 7000 FROM n;";
+    connection.execute_batch(tables).expect("the tables can be made");
+    let attach = format!("ATTACH 'sqlite:{}' AS s", file.display());
+    fixture.session.query(&attach, &Parameters::default()).expect("it is a database");
+    for (operator, text) in [
+        ("PushedAggregate", "MATCH (v:Visit)-[:HAS_PLACE]->(p:Place) RETURN v.w, p.k, count(*), max(v.id)"),
+        ("PushedAggregate", "MATCH (v:Visit) WHERE v.w > 3 RETURN DISTINCT v.w"),
+        ("PushedJoin", "MATCH (v:Visit)-[:HAS_PLACE]->(p:Place) WHERE p.k > 2 RETURN v.id, p.k"),
+    ] {
+        let plan = fixture.session.query(&format!("EXPLAIN {text}"), &Parameters::default()).expect(text);
+        let plan = plan.summary.report.expect("a plan");
+        assert!(plan.lines.iter().any(|line| line.operator == operator), "{text}: {}", plan.text());
+        let (result, checks) = fixture.stop(text, false);
+        let rows = result.rows().count() as u64;
+        assert!(checks > rows / ROWS_BETWEEN_CHECKS, "{text}: {checks} checks for {rows} rows");
+    }
 }
 
 #[test]

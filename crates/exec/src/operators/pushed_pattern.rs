@@ -39,7 +39,7 @@ enum Output {
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
     let OperatorKind::PushedPattern { input, pattern } = kind else { return Err(misplaced(kind)) };
     let (input, layout) = lowering.lower(input, demand)?;
-    // What the pattern does not have may be needed where columns were dropped that nobody reads.
+    // The input may give others than the pattern has, after columns were dropped that nobody reads.
     if layout.slots().iter().any(|slot| pattern.value(*slot).is_none()) {
         return Ok((input.operator, layout));
     }
@@ -70,7 +70,7 @@ fn output(pattern: &PushedPattern, slot: SlotId, columns: &[AskedColumn]) -> Res
 }
 
 impl Pushed {
-    /// What the store is asked; nothing if it need not be asked.
+    /// The question to the store; nothing if it need not be asked.
     fn asked(&self, scope: Scope<'_, '_>, view: &dyn ReadView) -> Result<Option<GraphPattern>> {
         let mut nodes = Vec::with_capacity(self.choices.len());
         for (node, choice) in self.pattern.nodes.iter().zip(&self.choices) {

@@ -259,6 +259,8 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         match facts.kind {
             // A database that sorts by the beginnings of strings may group by them alone.
             _ if facts.is_cut => Err(not_alike("long strings")),
+            // Numbers that differ may be one when they are shown as floats.
+            _ if facts.is_rounded => Err(not_alike("numbers of many digits")),
             Some(PropertyKind::String) if facts.is_loose => Ok(self.writer.dialect.by_bytes(column)),
             // Integers may lie in such a column that are one when they are shown as floats.
             Some(PropertyKind::Float) if facts.holds_any => Err(not_alike("numbers of several types")),
@@ -316,14 +318,18 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
         );
         let dialect = self.writer.dialect;
         let text = compared(dialect, &column, facts, facts.kind);
-        if !is_known {
+        // Databases have no least of these.
+        if !is_known || facts.sql_type == "uuid" {
             return Err(not_alike("values of this type"));
         }
         self.guard(facts, &column)?;
+        // The result has another width than the column, by which integers are told from other numbers.
+        let is_integer = facts.kind == Some(PropertyKind::Integer) && !facts.holds_any;
+        let kind = if is_integer { Some(PropertyKind::Integer) } else { property.kind };
         let is_by_bytes = text != column;
         let text = format!("{function}({text})");
         let shown = if is_by_bytes { dialect.string_of_bytes(text.clone()) } else { text.clone() };
-        self.answer(facts.selected(shown), (at, &property.column), property.kind);
+        self.answer(facts.selected(shown), (at, &property.column), kind);
         Ok(Term::Expression { text, is_nullable: true })
     }
 

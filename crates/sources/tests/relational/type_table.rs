@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::asking::rows;
+use model::pattern_query::{PatternColumn, PatternNode, PatternQuery};
 use model::{Column, Direction, KeyOrder, Value};
 use sources::connect::{connect, inspect};
 use sources::connector::{Change, Condition, Connector, Question, Reading, Test, Which};
@@ -123,6 +124,7 @@ impl<'a> Case<'a> {
         if self.of.values.iter().all(|(_, shown)| shown.is_some()) {
             self.check_conditions();
             self.check_order();
+            self.check_groups();
             self.check_writes();
         }
         if self.of.key == Key::Exact {
@@ -213,6 +215,8 @@ impl<'a> Case<'a> {
                 tests.push(Test::Contains(text.to_uppercase()));
             }
             tests.push(Test::Between(Bound::Excluded(value.clone()), Bound::Unbounded));
+            tests.push(Test::NotBetween(Bound::Included(value.clone()), Bound::Unbounded));
+            tests.push(Test::NotBetween(Bound::Unbounded, Bound::Excluded(value.clone())));
             tests.push(Test::Between(Bound::Unbounded, Bound::Included(value)));
         }
         tests.push(Test::OneOf(all.iter().map(|row| row[2].clone()).collect()));
@@ -234,6 +238,8 @@ impl<'a> Case<'a> {
                 Test::Between(Bound::Excluded(other.clone()), Bound::Unbounded),
                 Test::Between(Bound::Unbounded, Bound::Included(other.clone())),
                 Test::Between(Bound::Unbounded, Bound::Excluded(other.clone())),
+                Test::NotBetween(Bound::Included(other.clone()), Bound::Unbounded),
+                Test::NotBetween(Bound::Unbounded, Bound::Included(other.clone())),
             ];
             if let Value::String(text) = &other {
                 tests.extend([Test::StartsWith(text.to_string()), Test::EndsWith(text.to_string())]);
@@ -280,6 +286,94 @@ impl<'a> Case<'a> {
                 assert!(is_right, "{}: {order:?}, {limit}: {found:?}, not {all:?}", self.of.declared);
             }
             all.reverse();
+        }
+    }
+
+    /// Values that are equal as they are read are one group, and the least, the greatest and the sum of values are those of
+    /// the values as they are read, wherever the source says that it computes them.
+    fn check_groups(&self) {
+        let all: Vec<Value> = self.all().into_iter().map(|row| row[2].clone()).collect();
+        let there: Vec<&Value> = all.iter().filter(|value| !value.is_null()).collect();
+        let sum = there.iter().try_fold(0_i64, |sum, value| match value {
+            Value::Int(x) => sum.checked_add(*x),
+            _ => None,
+        });
+        let mut distinct: Vec<&Value> = all.iter().collect();
+        distinct.sort_by(|a, b| a.order(b));
+        distinct.dedup_by(|a, b| a.order(b).is_eq());
+        let least = there.iter().min_by(|a, b| a.order(b)).map_or(Value::Null, |value| (*value).clone());
+        let most = there.iter().max_by(|a, b| a.order(b)).map_or(Value::Null, |value| (*value).clone());
+        let of_all = [
+            (PatternColumn::Min(0, VALUE), Some(least)),
+            (PatternColumn::Max(0, VALUE), Some(most)),
+            (PatternColumn::Sum(0, VALUE), sum.map(Value::Int)),
+            (PatternColumn::Count(0, VALUE), Some(Value::Int(there.len() as i64))),
+            (
+                PatternColumn::DistinctCount(0, VALUE),
+                Some(Value::Int(distinct.iter().filter(|value| !value.is_null()).count() as i64)),
+            ),
+        ];
+        for (column, expected) in of_all {
+            let is_sum = matches!(column, PatternColumn::Sum(..));
+            match (self.answered(vec![column.clone()], true), expected) {
+                (Some(Ok(found)), Some(expected)) => {
+                    let is_same = found[0][0].order(&expected).is_eq();
+                    let is_alike = is_same && found[0][0].type_name() == expected.type_name();
+                    assert!(is_alike, "{}: {column:?}: {:?}, not {expected:?}", self.of.declared, found[0][0]);
+                }
+                // A sum that no integer holds.
+                (Some(Err(_)), None) | (None, _) => {}
+                (Some(answer), expected) => {
+                    assert!(is_sum && expected.is_none(), "{}: {column:?}: {answer:?}", self.of.declared);
+                    panic!("{}: {column:?}: {answer:?} of values that are no integers", self.of.declared);
+                }
+            }
+        }
+        let keys = vec![PatternColumn::Key(0, VALUE), PatternColumn::Matches];
+        if let Some(found) = self.answered(keys, true) {
+            let mut found = found.unwrap_or_else(|failure| panic!("{}: {failure}", self.of.declared));
+            found.sort_by(|a, b| a[0].order(&b[0]));
+            let count = |of: &Value| all.iter().filter(|value| value.order(of).is_eq()).count() as i64;
+            let expected: Vec<[Value; 2]> =
+                distinct.iter().map(|value| [(*value).clone(), Value::Int(count(value))]).collect();
+            let same = |(a, b): (&Vec<Value>, &[Value; 2])| a[0].order(&b[0]).is_eq() && a[1] == b[1];
+            let is_right = found.len() == expected.len() && found.iter().zip(&expected).all(same);
+            assert!(is_right, "{}: groups {found:?}, not {expected:?}", self.of.declared);
+        }
+        // A value of a match is shown as that of a node.
+        let Some(found) = self.answered(vec![PatternColumn::Key(0, NUMBER), PatternColumn::Key(0, VALUE)], false)
+        else {
+            panic!("{}: no source refuses to give properties", self.of.declared);
+        };
+        let mut found = found.unwrap_or_else(|failure| panic!("{}: {failure}", self.of.declared));
+        found.sort_by_key(|row| number(&row[0]));
+        let same = |(row, value): (&Vec<Value>, &Value)| {
+            row[1].order(value).is_eq() && row[1].type_name() == value.type_name()
+        };
+        assert!(found.iter().zip(&all).all(same), "{}: {found:?}, not {all:?}", self.of.declared);
+    }
+
+    /// The rows of a pattern of one node; `None` if the source says that it does not compute them as Cypher does.
+    fn answered(&self, columns: Vec<PatternColumn<usize>>, is_grouped: bool) -> Option<model::Result<Vec<Vec<Value>>>> {
+        let asked = PatternQuery {
+            nodes: vec![PatternNode { of: 0, conditions: Vec::new() }],
+            edges: Vec::new(),
+            distinct: Vec::new(),
+            tests: Vec::new(),
+            columns,
+            is_grouped,
+            first: None,
+        };
+        let question = Question::Pattern(&asked);
+        self.connector.statement(&question)?;
+        let mut found = Vec::new();
+        let answer = self.reading().ask(std::slice::from_ref(&question), &mut |_, columns| {
+            found.extend((0..columns[0].len()).map(|row| columns.iter().map(|column| column.value(row)).collect()));
+            Ok(true)
+        });
+        match answer {
+            Err(failure) if failure.code() == model::ErrorCode::Unsupported => None,
+            answer => Some(answer.map(|()| found)),
         }
     }
 

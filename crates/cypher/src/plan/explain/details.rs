@@ -149,10 +149,7 @@ impl Details<'_> {
             Kind::Top { keys, limit, .. } => format!("{} LIMIT {}", self.sort_keys(keys), self.expression(limit)),
             Kind::Skip { count, .. } | Kind::Limit { count, .. } => self.expression(count),
             Kind::Unwind { list, slot, .. } => format!("{} AS {}", self.expression(list), self.names.of(*slot)),
-            Kind::HashJoin { on, .. } => {
-                let pair = |(left, right)| format!("{} = {}", self.expression(left), self.expression(right));
-                on.iter().map(|(left, right)| pair((left, right))).collect::<Vec<_>>().join(" AND ")
-            }
+            Kind::HashJoin { on, .. } => self.pairs(on),
             Kind::Call { procedure, arguments, yields, .. } => {
                 let slots: Vec<SlotId> = yields.iter().map(|(_, slot)| *slot).collect();
                 let yielded = if slots.is_empty() { String::new() } else { format!(" YIELD {}", self.slots(&slots)) };
@@ -343,6 +340,13 @@ impl Details<'_> {
 
     pub(super) fn expression(&self, expression: &Expression) -> String {
         Printed(expression, self.names).to_string()
+    }
+
+    fn pairs(&self, pairs: &[(Expression, Expression)]) -> String {
+        let pair = |(left, right): &(Expression, Expression)| {
+            format!("{} = {}", self.expression(left), self.expression(right))
+        };
+        pairs.iter().map(pair).collect::<Vec<_>>().join(" AND ")
     }
 
     fn list(&self, expressions: &[Expression]) -> String {
