@@ -139,7 +139,7 @@ pub(crate) fn optimize(
         for_each_operator(root, &mut |operator| edge_range::push_down(operator, context.schema));
         for_each_operator(root, &mut |operator| edge_top::push_down(operator, context.schema));
     }
-    if config.pushed_patterns && mode == PlanMode::Read && !context.schema.searchable.is_empty() {
+    if config.pushed_patterns && mode == PlanMode::Read && !context.schema.matched.is_empty() {
         pushed_pattern::push_all(root, slots, context);
     }
     if config.late_projection {

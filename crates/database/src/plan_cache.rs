@@ -76,6 +76,7 @@ pub(crate) fn fingerprint(schema: &Schema, statistics: &Statistics) -> u64 {
     for index in schema.indexes.iter().chain(&schema.searchable) {
         (index.subject, &index.keys).hash(&mut hasher);
     }
+    schema.matched.hash(&mut hasher);
     (schema.labels.len(), schema.edge_types.len()).hash(&mut hasher);
     for label in (0..schema.labels.len() as u32).map(LabelId) {
         let count = statistics.label(label);

@@ -303,6 +303,10 @@ pub struct Schema {
     /// [`ReadView::index_scan`]: crate::ReadView::index_scan
     /// [`ReadView::takes`]: crate::ReadView::takes
     pub searchable: Vec<Index>,
+    /// Labels whose nodes all lie in a store that answers [`ReadView::query_pattern`], ascending.
+    ///
+    /// [`ReadView::query_pattern`]: crate::ReadView::query_pattern
+    pub matched: Vec<LabelId>,
 }
 
 impl Schema {

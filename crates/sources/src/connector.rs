@@ -34,6 +34,8 @@ pub struct Abilities {
     pub sends: bool,
     /// [`Which::Where`] is answered by the database; elsewhere it need not be asked.
     pub conditions: bool,
+    /// [`Question::Pattern`] is answered where [`Connector::statement`] has a statement for it; elsewhere never.
+    pub patterns: bool,
 }
 
 /// A database that graphs are read from. Shared by all queries; it connects when it is first asked.

@@ -156,6 +156,7 @@ impl Connector for MysqlConnector {
             lookahead: self.source.follows_edges(),
             lookahead_lists_max: Some(RECURSIVE_PARTS_MAX),
             conditions: true,
+            patterns: true,
             ..Abilities::default()
         }
     }

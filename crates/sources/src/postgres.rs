@@ -79,6 +79,7 @@ impl Connector for PostgresConnector {
             lookahead: self.shared.known().is_ok_and(|known| !sql::has_loose_ends(&self.shared.writer(&known))),
             sends: true,
             conditions: true,
+            patterns: true,
             ..Abilities::default()
         }
     }

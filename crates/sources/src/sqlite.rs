@@ -135,7 +135,15 @@ impl Connector for SqliteConnector {
         let writes = !self.source.file.is_read_only;
         // A recursive query would compare ends as they are written.
         let lookahead = self.source.known().is_ok_and(|known| !sql::has_loose_ends(&self.source.writer(&known)));
-        Abilities { snapshots: true, writes, boxes: true, lookahead, conditions: true, ..Abilities::default() }
+        Abilities {
+            snapshots: true,
+            writes,
+            boxes: true,
+            lookahead,
+            conditions: true,
+            patterns: true,
+            ..Abilities::default()
+        }
     }
 
     fn facts(&self) -> Result<Facts> {

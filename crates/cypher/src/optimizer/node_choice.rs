@@ -81,7 +81,7 @@ fn is_searchable(schema: &Schema, labels: &[Arc<str>], key: &str) -> bool {
 }
 
 /// The properties, of nodes that carry one of the labels, by which the store finds nodes.
-pub(super) fn searchable<'s>(schema: &'s Schema, labels: &[Arc<str>]) -> impl Iterator<Item = &'s Index> {
+fn searchable<'s>(schema: &'s Schema, labels: &[Arc<str>]) -> impl Iterator<Item = &'s Index> {
     let subjects: Vec<Subject> = labels.iter().filter_map(|label| schema.label(label)).map(Subject::Label).collect();
     schema.searchable.iter().filter(move |held| subjects.contains(&held.subject))
 }

@@ -12,7 +12,7 @@ use model::pattern_query::{PatternColumn, PatternEdge, PatternTest};
 use model::{Direction, Schema, Set, Span};
 
 use super::edge_range::is_fixed;
-use super::node_choice::{conditions_of_seek, property_at, searchable};
+use super::node_choice::{conditions_of_seek, property_at};
 use super::top;
 use crate::catalog::CompileContext;
 use crate::plan::conditions::{add_conjuncts, at, property_of_slot};
@@ -118,9 +118,9 @@ fn pattern_of(operator: &Operator, context: &CompileContext<'_>) -> Option<Pushe
     let mut pattern = Pattern::of(schema);
     pattern.add(input)?;
     let is_small = pattern.is_looked_up && !pattern.intersects && most_rows(input) < FEW_ROWS;
-    let is_searched = |label: &Arc<str>| searchable(schema, std::slice::from_ref(label)).next().is_some();
+    let is_matched = |label: &Arc<str>| schema.label(label).is_some_and(|label| schema.matched.contains(&label));
     let found = &pattern.found;
-    if found.nodes.is_empty() || is_small || !found.nodes.iter().flat_map(|node| &node.labels).all(is_searched) {
+    if found.nodes.is_empty() || is_small || !found.nodes.iter().flat_map(|node| &node.labels).all(is_matched) {
         return None;
     }
     let is_grouped = !matches!(operator.kind, OperatorKind::Project { .. });

@@ -124,6 +124,7 @@ impl Union {
                     && held.constraints == schema.constraints
                     && held.indexes == schema.indexes
                     && held.searchable == schema.searchable
+                    && held.matched == schema.matched
                     && held.sort_keys == schema.sort_keys
             })
             && self.unused == unused_labels(parts)
@@ -195,11 +196,18 @@ impl Union {
                 }
             }
         }
+        let mut matched: Vec<LabelId> = Vec::new();
+        for (at, map) in self.maps.iter().enumerate() {
+            let shared = self.sources[at].matched.iter().map(|label| LabelId(map.labels.shared(label.0)));
+            matched.extend(shared.filter(|label| self.holders(Subject::Label(*label)) == [at]));
+        }
+        matched.sort_unstable();
         // A seek must not be shown to find one at most by a constraint that is not of the whole.
         self.schema.sort_keys = self.sources[0].sort_keys.iter().map(|held| self.sort_key(held)).collect();
         self.schema.constraints = constraints;
         self.schema.indexes = indexes;
         self.schema.searchable = searchable;
+        self.schema.matched = matched;
     }
 
     fn sort_key(&self, held: &SortKey) -> SortKey {

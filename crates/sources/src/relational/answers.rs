@@ -3,6 +3,7 @@
 use model::{Column, ErrorCode, Result, error};
 
 use crate::sql::convert::{convert, lists};
+use crate::sql::rest::COUNTED_ROWS_MAX;
 use crate::sql::{Answer, Form, Statement};
 
 /// The operations on the rows of a statement before they are the answer.
@@ -25,6 +26,16 @@ impl Shape {
     /// True if some of the rows can be answered before all are there.
     pub(crate) fn is_piecewise(&self) -> bool {
         self.rest.is_done()
+    }
+
+    /// Rows to read at once, where some are enough for the caller: all that must be known before the first can be answered, or
+    /// as many as show that they are too many.
+    pub(crate) fn rows_at_once(&self, wanted: usize) -> usize {
+        match self.rest.none_of.is_empty() {
+            _ if self.is_piecewise() => wanted.max(1),
+            true => usize::MAX,
+            false => COUNTED_ROWS_MAX + 1,
+        }
     }
 
     /// All rows, or some where that can be done.

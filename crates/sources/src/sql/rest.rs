@@ -24,6 +24,9 @@ pub struct Rest {
     pub none_of: Vec<usize>,
 }
 
+/// Rows that are held at most until it is known that [`Rest::none_of`] is none.
+pub const COUNTED_ROWS_MAX: usize = 1 << 16;
+
 impl Rest {
     /// True if nothing is left to be done.
     pub fn is_done(&self) -> bool {
@@ -33,6 +36,12 @@ impl Rest {
     /// Does it with all rows of a statement.
     pub fn finish(&self, mut columns: Vec<Column>) -> Result<Vec<Column>> {
         let rows = columns.first().map_or(0, Column::len);
+        if !self.none_of.is_empty() && rows > COUNTED_ROWS_MAX {
+            return Err(error!(
+                Unsupported,
+                "more than {COUNTED_ROWS_MAX} rows would be held to see that values are of one type"
+            ));
+        }
         if self.none_of.iter().any(|&at| columns[at].values().any(|count| count != Value::Int(0))) {
             return Err(error!(Unsupported, "a column has values of several types, which the database does not order"));
         }

@@ -157,7 +157,7 @@ impl Reading for SqliteReading {
                 (None, None) => return Ok(None),
             };
             // Rows that must be sorted or counted here are read to their end first.
-            let most = if open.shape.is_piecewise() { rows.max(1) } else { usize::MAX };
+            let most = open.shape.rows_at_once(rows);
             let (columns, count) = worker.run(move |session| session.more(number, most))?;
             open.open = Some(number);
             if count < most {

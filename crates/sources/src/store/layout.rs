@@ -145,6 +145,9 @@ impl Layout {
 
     /// Constraints for unique properties; and the properties by which the source finds nodes, where it does so by conditions.
     fn add_rules(&mut self, abilities: Abilities) {
+        if abilities.patterns {
+            self.schema.matched = (0..self.schema.labels.len() as u32).map(LabelId).collect();
+        }
         for label in (0..self.schema.labels.len() as u32).map(LabelId) {
             let kinds = self.kinds_of(&[label]);
             let mut keys: Vec<(PropertyKeyId, bool)> = Vec::new();

@@ -202,6 +202,40 @@ fn patterns_over_several_parts_are_matched_here() {
 }
 
 #[test]
+fn groups_that_are_too_many_to_hold_are_computed_here() {
+    let folder = Folder::new();
+    let file = folder.join("many.db");
+    let connection = rusqlite::Connection::open(&file).expect("the folder of a test can be written");
+    let tables = "CREATE TABLE thing (id INTEGER PRIMARY KEY, size INTEGER);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70000)
+        INSERT INTO thing SELECT i, i % 70 FROM n;";
+    connection.execute_batch(tables).expect("the tables can be made");
+    let database = Database::open(&folder.join("many.knot"), Config::default()).expect("a store can be opened");
+    let mut session = database.session();
+    rows(&mut session, &format!("ATTACH 'sqlite:{}' AS m", file.display()));
+    let many = "MATCH (t:Thing) WITH t.id AS id, max(t.size) AS m RETURN count(*), sum(m), max(id)";
+    assert_eq!(rows(&mut session, many), ["70000, 2415000, 70000"]);
+    // Without values that must be of one type, groups come as they are made.
+    let counted = "MATCH (t:Thing) WITH t.id AS id, count(*) AS m RETURN count(*), sum(m), max(id)";
+    assert_eq!(rows(&mut session, counted), ["70000, 70000, 70000"]);
+    let (_, fetched, report) = super::flights::fetched(&mut session, many);
+    assert!(fetched >= 70_000 && report.contains("PushedAggregate"), "{fetched}: {report}");
+}
+
+#[test]
+fn sources_that_match_no_patterns_are_not_asked_to() {
+    let folder = Folder::new();
+    for source in super::flights::sources("pushdown_unmatched", &folder) {
+        let database = source.attached(&folder, "unmatched");
+        let text = "EXPLAIN MATCH (f:Flight) RETURN f.month, count(*)";
+        let result = database.session().query(text, &Parameters::default());
+        let told = result.expect("a plan is told").summary.report.expect("it is asked for").text().to_owned();
+        let matches = !matches!(source.name, "files" | "Redis");
+        assert_eq!(told.contains("PushedAggregate"), matches, "{}: {told}", source.name);
+    }
+}
+
+#[test]
 fn values_of_other_types_than_their_column_are_computed_with_here() {
     let folder = Folder::new();
     let file = folder.join("mixed.db");
