@@ -27,6 +27,7 @@ const PLAIN: Abilities = Abilities {
     courses: false,
     sends: false,
     conditions: false,
+    patterns: false,
 };
 const ALL: Abilities = Abilities {
     snapshots: true,
@@ -37,6 +38,7 @@ const ALL: Abilities = Abilities {
     courses: true,
     sends: false,
     conditions: true,
+    patterns: false,
 };
 
 /// Every prefetcher.
