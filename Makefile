@@ -4,7 +4,7 @@
 
 # A real graph imported, queried, ranked and drawn.
 demo:
-	cargo build --release --package knotwork-cli
+	cargo build --profile demo --package knotwork-cli
 	./scripts/demo.sh
 
 # Everything that must pass before a change lands.

@@ -10,7 +10,7 @@ sha256=6f72fda460a9863fae5fcb32f85bcd49e1761fdea6dc6cf9f4962472881cc5a3
 archive=.cache/vega-datasets-$version.tgz
 data=.cache/vega-datasets-$version
 output=.cache/demo
-knot=${CARGO_TARGET_DIR:-target}/release/knot
+knot=${CARGO_TARGET_DIR:-target}/demo/knot
 
 if [ ! -x "$knot" ]; then
     echo "demo: $knot is not built; run make demo" >&2

@@ -17,6 +17,7 @@ pub struct Draft<'q> {
     /// Queries that stand before it, and whether one of them speaks of itself.
     pub(super) with: Vec<String>,
     pub(super) select: Vec<String>,
+    pub(super) is_distinct: bool,
     /// The sources of rows, joined in order.
     pub(super) from: String,
     pub(super) conditions: Vec<String>,
@@ -34,6 +35,7 @@ impl<'q> Draft<'q> {
             parameters: Vec::new(),
             with: Vec::new(),
             select: Vec::new(),
+            is_distinct: false,
             from: String::new(),
             conditions: Vec::new(),
             group: Vec::new(),
@@ -99,7 +101,8 @@ impl<'q> Draft<'q> {
         if !self.with.is_empty() {
             text.push_str(&format!("WITH RECURSIVE {}\n", self.with.join(",\n")));
         }
-        text.push_str(&format!("SELECT {}", self.select.join(", ")));
+        let distinct = if self.is_distinct { "DISTINCT " } else { "" };
+        text.push_str(&format!("SELECT {distinct}{}", self.select.join(", ")));
         if !self.from.is_empty() {
             text.push_str(&format!("\nFROM {}", self.from));
         }

@@ -355,6 +355,11 @@ impl<'a, 'q> Joining<'a, '_, 'q> {
                 self.draft.limit = Some(first.limit);
             }
         }
+        // Groups of which nothing is asked but their keys: some databases find these by an index alone.
+        if self.draft.order.is_empty() && self.draft.group == self.draft.select {
+            self.draft.group.clear();
+            self.draft.is_distinct = self.is_grouped;
+        }
         let before = self.draft.answer.len();
         for guard in std::mem::take(&mut self.guards) {
             self.draft.answer(vec![guard], "values of other types".to_owned(), None);
