@@ -1,5 +1,6 @@
 //! Patterns that lie in one part of the graph as a whole.
 
+use model::pattern_query::{PatternEdge, PatternTest};
 use model::{EdgeTypeId, GraphPattern, LabelId, PropertyKeyId};
 
 use super::view::Joined;
@@ -7,8 +8,14 @@ use super::view::Joined;
 impl Joined {
     /// The one part that has all matches of a pattern, with the query in its own names; `None` if there is no such part.
     pub(super) fn pattern_in_one(&self, asked: &GraphPattern) -> Option<(usize, GraphPattern)> {
-        let edges = || asked.edges.iter().chain(asked.tests.iter().map(|test| &test.edge));
-        let is_end = |node: usize| edges().any(|edge| edge.source == node || edge.target == node);
+        let has = |edge: &PatternEdge<EdgeTypeId>, node: usize| edge.source == node || edge.target == node;
+        let is_tested = |test: &PatternTest<EdgeTypeId>, node: usize| {
+            has(&test.edge, node) && (!test.is_absent || test.inner == node)
+        };
+        // A node without labels is of the part that has its edges; an edge that must not be there says nothing of it.
+        let is_end = |node: usize| {
+            asked.edges.iter().any(|edge| has(edge, node)) || asked.tests.iter().any(|test| is_tested(test, node))
+        };
         let mut nodes = asked.nodes.iter().enumerate();
         if nodes.any(|(at, node)| node.of.is_empty() && !is_end(at)) {
             return None;

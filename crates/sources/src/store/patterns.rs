@@ -19,17 +19,25 @@ pub(super) fn by_kind(layout: &Layout, asked: &GraphPattern) -> Option<KindPatte
         asked.edges.iter().chain(asked.tests.iter().map(|test| &test.edge)).collect();
     let mut edges: Vec<Vec<usize>> = all.iter().map(|edge| of_type(edge.of).filter(is_here).collect()).collect();
     let mut nodes: Vec<Vec<usize>> = asked.nodes.iter().map(|node| layout.kinds_of(&node.of)).collect();
-    // Ends narrow what edges may be, and edges what nodes may be, until nothing changes.
+    // Ends narrow what edges may be, and edges what nodes may be, until nothing changes. An edge that must not be there says
+    // nothing of the node that has none.
+    let says_nothing = |edge: usize, node: usize| {
+        let test = edge.checked_sub(asked.edges.len()).map(|test| &asked.tests[test]);
+        test.is_some_and(|test| test.is_absent && test.inner != node)
+    };
     loop {
         let count = |kinds: &[Vec<usize>]| kinds.iter().map(Vec::len).sum::<usize>();
         let before = count(&nodes) + count(&edges);
-        for (edge, kinds) in all.iter().zip(&mut edges) {
+        for (number, (edge, kinds)) in all.iter().zip(&mut edges).enumerate() {
             kinds.retain(|&kind| {
                 let [source, target] = layout.edges[kind].ends;
                 nodes[edge.source].contains(&source) && nodes[edge.target].contains(&target)
             });
-            nodes[edge.source].retain(|node| kinds.iter().any(|&kind| layout.edges[kind].ends[0] == *node));
-            nodes[edge.target].retain(|node| kinds.iter().any(|&kind| layout.edges[kind].ends[1] == *node));
+            for (side, node) in [edge.source, edge.target].into_iter().enumerate() {
+                if !says_nothing(number, node) {
+                    nodes[node].retain(|held| kinds.iter().any(|&kind| layout.edges[kind].ends[side] == *held));
+                }
+            }
         }
         if count(&nodes) + count(&edges) == before {
             break;

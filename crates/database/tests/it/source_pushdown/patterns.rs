@@ -202,6 +202,28 @@ fn patterns_over_several_parts_are_matched_here() {
 }
 
 #[test]
+fn a_relationship_that_must_not_be_there_says_nothing_of_its_node() {
+    let folder = Folder::new();
+    for source in databases("pushdown_absent", &folder) {
+        let (attached, copied) = (source.attached(&folder, "absent"), source.copied(&folder));
+        let (mut attached, mut copied) = (attached.session(), copied.session());
+        rows(&mut attached, "CREATE (:Native {month: 13})");
+        rows(&mut copied, "CREATE (:Native {month: 13})");
+        for text in [
+            "MATCH (n) WHERE NOT (n)-[:FROM]->() RETURN count(*), count(n.month), max(n.month)",
+            "MATCH (n) WHERE NOT (n)-[:FROM]->() AND NOT (n)<-[:FROM]-() RETURN labels(n)[0] AS l, count(*) ORDER BY l",
+            "MATCH (n) WHERE (n)-[:FROM]->() RETURN n.month, count(*) ORDER BY n.month",
+            "MATCH (n)-[:FROM]->(m) WHERE NOT (m)-[:FROM]->() RETURN m.faa, count(*) ORDER BY m.faa",
+            "MATCH (n)-[:FROM]->(m) WHERE NOT (n)<-[:DUTY]-({name: 'Bo'}) RETURN m.faa, count(*) ORDER BY m.faa",
+            "MATCH (n:Crew) WHERE NOT (n)-[:DUTY]->({month: 3}) RETURN n.name, count(*) ORDER BY n.name",
+            "MATCH (n:Airport) WHERE NOT (n)-[:FROM]->() RETURN count(*), max(n.faa)",
+        ] {
+            assert_eq!(rows(&mut attached, text), rows(&mut copied, text), "{}: {text}", source.name);
+        }
+    }
+}
+
+#[test]
 fn groups_that_are_too_many_to_hold_are_computed_here() {
     let folder = Folder::new();
     let file = folder.join("many.db");
