@@ -22,6 +22,7 @@ mod tls;
 mod url;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use model::Result;
@@ -152,8 +153,8 @@ impl Shared {
             }
             Question::Edges { kind, .. } | Question::CountEdges { kind } => format!("edges {}", self.edge_name(*kind)),
             Question::Pattern(asked) => {
-                let names: Vec<&str> = asked.nodes.iter().map(|node| self.node_name(node.of)).collect();
-                format!("patterns of {}", names.join(", "))
+                let names: BTreeSet<&str> = asked.nodes.iter().map(|node| self.node_name(node.of)).collect();
+                format!("a pattern of nodes {}", names.into_iter().collect::<Vec<_>>().join(", "))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The connection of a view: opened by its first question, asked by one thread at a time.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -316,8 +317,8 @@ impl Link {
                 format!("edges {}", definition.edges[*kind].name)
             }
             Question::Pattern(asked) => {
-                let names: Vec<&str> = asked.nodes.iter().map(|node| &*definition.nodes[node.of].name).collect();
-                format!("patterns of {}", names.join(", "))
+                let names: BTreeSet<&str> = asked.nodes.iter().map(|node| &*definition.nodes[node.of].name).collect();
+                format!("a pattern of nodes {}", names.into_iter().collect::<Vec<_>>().join(", "))
             }
         }
     }
