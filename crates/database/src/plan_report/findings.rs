@@ -210,7 +210,9 @@ fn index(evidence: &Evidence<'_>) -> Option<(f64, String)> {
 
 /// Factor by which an estimate is off, and true if more rows came than were expected.
 pub(crate) fn estimate_factor(line: &PlanLine) -> Option<(f64, bool)> {
-    let rows = (line.actual?.rows as f64).max(1.0);
+    // One that did not run, as those below a pattern that a store matched, says nothing of its estimate.
+    let actual = line.actual.filter(|actual| actual.time_ns > 0 || actual.rows > 0)?;
+    let rows = (actual.rows as f64).max(1.0);
     let expected = line.estimated_rows.max(1.0);
     let is_more = rows > expected;
     Some((if is_more { rows / expected } else { expected / rows }, is_more))

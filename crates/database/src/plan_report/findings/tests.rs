@@ -174,6 +174,7 @@ fn estimates_that_are_far_off_are_named_at_the_lowest_operator() {
     assert_eq!(estimate_factor(&lines[1]), Some((300.0, true)));
     assert_eq!(estimate_factor(&line("Expand", 500.0, actual(0, 1))), Some((500.0, false)));
     assert_eq!(estimate_factor(&line("Expand", 0.1, actual(0, 1))), Some((1.0, false)));
+    assert_eq!(estimate_factor(&line("Expand", 500.0, actual(0, 0))), None, "it did not run");
     check(PartKind::Phase(Phase::Deliver), 0, &[line("Expand", 20.0, actual(1_000, 1))], NOTHING);
 }
 
