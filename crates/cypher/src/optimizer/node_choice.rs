@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use model::{Index, KeyOrder, Schema, Span, Subject};
 
-use super::edge_range::{below_filters, is_fixed, keep_conjuncts, property_of};
+use super::edge_range::{below_filters, keep_conjuncts, property_of};
 use super::edge_top::descend;
 use super::{take_input, top};
 use crate::plan::conditions::{add_conjuncts, at};
@@ -43,20 +43,7 @@ pub(super) fn push_conditions(operator: &mut Operator, schema: &Schema) {
 
 /// Tells a scan how many nodes the operator above its projections wants.
 pub(super) fn push_first(operator: &mut Operator, schema: &Schema) {
-    let (input, keys, limit): (_, &[SortKey], _) = match &mut operator.kind {
-        OperatorKind::Top { input, keys, limit } => (input, keys, limit.clone()),
-        OperatorKind::Limit { input, count } => match &mut input.kind {
-            OperatorKind::Skip { input, count: skipped } => {
-                let Some(both) = top::sum(skipped, count) else { return };
-                (input, &[], both)
-            }
-            _ => (input, &[], count.clone()),
-        },
-        _ => return,
-    };
-    if !is_fixed(&limit) {
-        return;
-    }
+    let Some((input, keys, limit)) = top::wanted(operator) else { return };
     let way = |key: &SortKey| if key.descending { KeyOrder::Descending } else { KeyOrder::Ascending };
     let ways: Vec<KeyOrder> = keys.iter().map(way).collect();
     let mut wanted: Vec<Expression> = keys.iter().map(|SortKey { expression, .. }| expression.clone()).collect();

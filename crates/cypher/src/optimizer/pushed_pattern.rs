@@ -11,7 +11,6 @@ use std::sync::Arc;
 use model::pattern_query::{PatternColumn, PatternEdge, PatternTest};
 use model::{Direction, Schema, Set, Span};
 
-use super::edge_range::is_fixed;
 use super::node_choice::{conditions_of_seek, property_at};
 use super::top;
 use crate::catalog::CompileContext;
@@ -78,24 +77,14 @@ fn project_below_order(operator: &mut Operator, slots: &mut Slots, context: &Com
 
 /// Tells a pattern how many rows the operator above it wants.
 fn push_first(operator: &mut Operator) {
-    let (input, keys, limit) = match &mut operator.kind {
-        OperatorKind::Top { input, keys, limit } => (input, keys.as_slice(), limit.clone()),
-        OperatorKind::Limit { input, count } => match &mut input.kind {
-            OperatorKind::Skip { input, count: skipped } => {
-                let Some(both) = top::sum(skipped, count) else { return };
-                (input, &[][..], both)
-            }
-            _ => (input, &[][..], count.clone()),
-        },
-        _ => return,
-    };
+    let Some((input, keys, limit)) = top::wanted(operator) else { return };
     let OperatorKind::PushedPattern { pattern, .. } = &mut input.kind else { return };
     let place = |slot: SlotId| pattern.columns.iter().position(|(held, _)| *held == slot);
     let order = keys.iter().map(|key| match key.expression.kind {
         ExpressionKind::Slot(slot) => Some((place(slot)?, key.descending)),
         _ => None,
     });
-    if let Some(order) = order.collect::<Option<Vec<_>>>().filter(|_| is_fixed(&limit)) {
+    if let Some(order) = order.collect::<Option<Vec<_>>>() {
         pattern.first = Some(PushedFirst { order, limit });
     }
 }

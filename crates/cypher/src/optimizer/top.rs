@@ -4,8 +4,9 @@
 
 use model::Value;
 
+use super::edge_range::is_fixed;
 use super::take_input;
-use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind};
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SortKey};
 
 /// Merges one limit with the sort below it.
 pub(super) fn merge(operator: &mut Operator) {
@@ -33,8 +34,31 @@ pub(super) fn merge(operator: &mut Operator) {
     }
 }
 
+/// The input of which an operator wants the first rows alone, their order, and their number, which is the same for all rows.
+pub(super) fn wanted(operator: &mut Operator) -> Option<(&mut Operator, &[SortKey], Expression)> {
+    let (input, keys, limit): (&mut Operator, &[SortKey], _) = match &mut operator.kind {
+        OperatorKind::Top { input, keys, limit } => (input, keys, limit.clone()),
+        OperatorKind::Limit { input, count } => {
+            let limit = match &input.kind {
+                OperatorKind::Skip { count: skipped, .. } => sum(skipped, count)?,
+                _ => count.clone(),
+            };
+            (below_skip(input), &[], limit)
+        }
+        _ => return None,
+    };
+    is_fixed(&limit).then_some((input, keys, limit))
+}
+
+fn below_skip(operator: &mut Operator) -> &mut Operator {
+    if !matches!(operator.kind, OperatorKind::Skip { .. }) {
+        return operator;
+    }
+    operator.inputs_mut().swap_remove(0)
+}
+
 /// The sum of two numbers of rows, where both are known.
-pub(super) fn sum(skip: &Expression, limit: &Expression) -> Option<Expression> {
+fn sum(skip: &Expression, limit: &Expression) -> Option<Expression> {
     match (&skip.kind, &limit.kind) {
         (ExpressionKind::Literal(Value::Int(skip)), ExpressionKind::Literal(Value::Int(count))) => {
             let both = skip.checked_add(*count)?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use model::pattern_query::{PatternColumn, PatternEdge, PatternTest};
+use model::pattern_query::{FirstRows, PatternColumn, PatternEdge, PatternNode, PatternTest};
+use model::{Condition, GraphPattern, LabelId, PropertyKeyId, Result, Schema};
 
 use super::{Expression, SlotId};
 
@@ -96,5 +97,41 @@ impl PushedPattern {
         });
         self.order().unwrap_or_default().into_iter().for_each(|(column, _)| add(column.clone()));
         asked
+    }
+
+    /// The question to a store of that schema for these columns; nothing if it has not all names. `conditions` tells those of the
+    /// node at a place, nothing if no node meets them; `limit` is the number of rows that are enough, if one is told.
+    pub fn query(
+        &self,
+        schema: &Schema,
+        asked: &[AskedColumn],
+        conditions: &mut dyn FnMut(usize) -> Result<Option<Vec<Condition<PropertyKeyId>>>>,
+        limit: Option<u64>,
+    ) -> Result<Option<GraphPattern>> {
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            let labels: Option<Vec<LabelId>> = node.labels.iter().map(|label| schema.label(label)).collect();
+            let Some(labels) = labels else { return Ok(None) };
+            let Some(conditions) = conditions(at)? else { return Ok(None) };
+            nodes.push(PatternNode { of: labels, conditions });
+        }
+        let edge = |held: &PatternEdge<Arc<str>>| {
+            Some(PatternEdge { of: schema.edge_type(&held.of)?, source: held.source, target: held.target })
+        };
+        let test = |held: &PatternTest<Arc<str>>| {
+            Some(PatternTest { edge: edge(&held.edge)?, inner: held.inner, is_absent: held.is_absent })
+        };
+        let edges: Option<Vec<_>> = self.edges.iter().map(edge).collect();
+        let tests: Option<Vec<_>> = self.tests.iter().map(test).collect();
+        let column = |column: &AskedColumn| column.renamed(&|_, key| schema.property_key(key));
+        let columns: Option<Vec<_>> = asked.iter().map(column).collect();
+        let (Some(edges), Some(tests), Some(columns)) = (edges, tests, columns) else { return Ok(None) };
+        let place = |column: &AskedColumn| asked.iter().position(|held| held == column);
+        let first = self.order().zip(limit).and_then(|(order, limit)| {
+            let order = order.into_iter().map(|(column, descending)| Some((place(column)?, descending)));
+            Some(FirstRows { order: order.collect::<Option<_>>()?, limit })
+        });
+        let (distinct, is_grouped) = (self.distinct.clone(), self.is_grouped);
+        Ok(Some(GraphPattern { nodes, edges, distinct, tests, columns, is_grouped, first }))
     }
 }

@@ -6,10 +6,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use cypher::plan::{
-    AskedColumn, CountedNode, Expression, ExpressionKind, IndexRange, NodeChoice, NodesFirst, Operator, OperatorKind,
-    Plan, PushedNode, PushedPattern, SlotId, node_test,
+    CountedNode, Expression, ExpressionKind, IndexRange, NodeChoice, NodesFirst, Operator, OperatorKind, Plan,
+    PushedNode, PushedPattern, SlotId, node_test,
 };
-use model::pattern_query::{FirstRows, PatternEdge, PatternNode, PatternTest};
 use model::{
     Access, Column, Condition, Direction, EdgeTypeId, Expand, FirstNodes, GraphPattern, Index, IndexScan, KeyOrder,
     KeyRange, LabelId, Map, NodeScan, PropertyKeyId, ReadView, Subject, Value,
@@ -194,33 +193,13 @@ impl Asking<'_> {
 
     /// A pattern as a store is asked for it.
     fn pattern(&self, pushed: &PushedPattern) -> Option<GraphPattern> {
-        let schema = self.view.schema();
-        let node = |node: &PushedNode| {
-            let labels = node.labels.iter().map(|label| schema.label(label)).collect::<Option<_>>()?;
-            Some(PatternNode { of: labels, conditions: self.conditions(node.slot, &node.conditions) })
-        };
-        let edge = |edge: &PatternEdge<Arc<str>>| {
-            Some(PatternEdge { of: schema.edge_type(&edge.of)?, source: edge.source, target: edge.target })
-        };
-        let test = |test: &PatternTest<Arc<str>>| {
-            Some(PatternTest { edge: edge(&test.edge)?, inner: test.inner, is_absent: test.is_absent })
-        };
         let asked = pushed.asked(pushed.columns.iter().map(|(slot, _)| *slot));
-        let place = |column: &AskedColumn| asked.iter().position(|held| held == column);
-        let first = pushed.order().zip(pushed.first.as_ref()).and_then(|(order, first)| {
-            let order = order.into_iter().map(|(column, descending)| Some((place(column)?, descending)));
-            Some(FirstRows { order: order.collect::<Option<_>>()?, limit: limit_of(&first.limit) })
-        });
-        let column = |column: &AskedColumn| column.renamed(&|_, key| schema.property_key(key));
-        Some(GraphPattern {
-            nodes: pushed.nodes.iter().map(node).collect::<Option<_>>()?,
-            edges: pushed.edges.iter().map(edge).collect::<Option<_>>()?,
-            distinct: pushed.distinct.clone(),
-            tests: pushed.tests.iter().map(test).collect::<Option<_>>()?,
-            columns: asked.iter().map(column).collect::<Option<_>>()?,
-            is_grouped: pushed.is_grouped,
-            first,
-        })
+        let mut conditions = |at: usize| {
+            let PushedNode { slot, conditions, .. } = &pushed.nodes[at];
+            Ok(Some(self.conditions(*slot, conditions)))
+        };
+        let limit = pushed.first.as_ref().map(|first| limit_of(&first.limit));
+        pushed.query(self.view.schema(), &asked, &mut conditions, limit).ok().flatten()
     }
 
     fn first(&self, first: &NodesFirst) -> FirstNodes {

@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use cypher::plan::{AskedColumn, NodeChoice, OperatorKind, PushedNode, PushedPattern, PushedValue, SlotId};
-use model::pattern_query::{FirstRows, PatternEdge, PatternNode, PatternTest};
 use model::{Column, ColumnData, GraphPattern, PatternColumn, ReadView, Result, Value, error};
 
-use crate::adjacency::label_ids;
 use crate::chunk::{Chunk, Layout};
 use crate::expression::CompiledExpression;
 use crate::lowering::{Demand, Lowered, Lowering, misplaced};
@@ -72,35 +70,8 @@ fn output(pattern: &PushedPattern, slot: SlotId, columns: &[AskedColumn]) -> Res
 impl Pushed {
     /// The question to the store; nothing if it need not be asked.
     fn asked(&self, scope: Scope<'_, '_>, view: &dyn ReadView) -> Result<Option<GraphPattern>> {
-        let mut nodes = Vec::with_capacity(self.choices.len());
-        for (node, choice) in self.pattern.nodes.iter().zip(&self.choices) {
-            let Some(labels) = label_ids(view, &node.labels) else { return Ok(None) };
-            let Some(conditions) = choice.conditions(scope)? else { return Ok(None) };
-            nodes.push(PatternNode { of: labels, conditions });
-        }
-        let schema = view.schema();
-        let edge = |held: &PatternEdge<Arc<str>>| {
-            Some(PatternEdge { of: schema.edge_type(&held.of)?, source: held.source, target: held.target })
-        };
-        let edges: Option<Vec<_>> = self.pattern.edges.iter().map(edge).collect();
-        let test = |held: &PatternTest<Arc<str>>| {
-            Some(PatternTest { edge: edge(&held.edge)?, inner: held.inner, is_absent: held.is_absent })
-        };
-        let tests: Option<Vec<_>> = self.pattern.tests.iter().map(test).collect();
-        let column = |column: &AskedColumn| column.renamed(&|_, key| schema.property_key(key));
-        let columns: Option<Vec<_>> = self.columns.iter().map(column).collect();
-        let (Some(edges), Some(tests), Some(columns)) = (edges, tests, columns) else { return Ok(None) };
-        let (distinct, is_grouped, first) =
-            (self.pattern.distinct.clone(), self.pattern.is_grouped, self.first(scope)?);
-        Ok(Some(GraphPattern { nodes, edges, distinct, tests, columns, is_grouped, first }))
-    }
-
-    fn first(&self, scope: Scope<'_, '_>) -> Result<Option<FirstRows>> {
-        let (Some(order), Some(limit)) = (self.pattern.order(), &self.limit) else { return Ok(None) };
-        let place = |column: &AskedColumn| self.columns.iter().position(|held| held == column);
-        let order: Option<_> = order.into_iter().map(|(column, down)| Some((place(column)?, down))).collect();
-        let Some(order) = order else { return Ok(None) };
-        Ok(Some(FirstRows { order, limit: row_count(limit, scope, "LIMIT")? }))
+        let limit = self.limit.as_ref().map(|limit| row_count(limit, scope, "LIMIT")).transpose()?;
+        self.pattern.query(view.schema(), &self.columns, &mut |at| self.choices[at].conditions(scope), limit)
     }
 }
 
