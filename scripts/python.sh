@@ -20,7 +20,7 @@ fi
 [ "${1:-}" = --is-possible ] && exit 0
 mkdir -p "$cache/wheels"
 
-tools=(maturin wheel pytest pytest-timeout pyarrow pandas polars numpy networkx scipy nbformat nbclient ipykernel)
+tools=(maturin wheel pytest pytest-timeout pyarrow pandas polars duckdb numpy networkx scipy nbformat nbclient ipykernel)
 python=$cache/env/bin/python
 stamp=$cache/tools
 if ! [ -x "$python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "${tools[*]}" ]; then

@@ -1,7 +1,33 @@
 #!/usr/bin/env bash
-# Installs what tests and benchmarks start themselves: PostgreSQL with pgRouting, Redis, MariaDB, openssl, chromium.
-# Does nothing where they are there. Says what it installs and why, and SKIPPED where it cannot; never fails.
+# Installs what tests and benchmarks start themselves: PostgreSQL with pgRouting, Redis, MariaDB, openssl, chromium; and the
+# library of DuckDB, below .cache. Does nothing where they are there. Says what it installs and why, and SKIPPED where it
+# cannot; never fails.
 set -uo pipefail
+cd "$(dirname "$0")/.."
+
+note_skipped() {
+    echo "servers: SKIPPED $1" >&2
+    [ -n "${KNOTWORK_SKIPPED:-}" ] && echo "$1" >>"$KNOTWORK_SKIPPED"
+    return 0
+}
+
+# DuckDB publishes its library for programs in JavaScript, too, from where every machine with npm can have it.
+fetch_duckdb() {
+    local version=1.5.6-r.1 folder=.cache/duckdb system processor package
+    compgen -G "$folder/libduckdb.*" >/dev/null && return 0
+    command -v npm >/dev/null || { note_skipped "DuckDB's library: for tests of the DuckDB source; npm is not installed"; return 0; }
+    system=$(uname -s | tr '[:upper:]' '[:lower:]')
+    case $(uname -m) in aarch64 | arm64) processor=arm64 ;; *) processor=x64 ;; esac
+    package=node-bindings-$system-$processor
+    echo "servers: fetching @duckdb/$package $version with npm: for tests of the DuckDB source"
+    mkdir -p "$folder"
+    if npm pack "@duckdb/$package@$version" --pack-destination "$folder" --silent >/dev/null; then
+        tar -xzf "$folder"/*.tgz -C "$folder" --strip-components 1
+        rm -f "$folder"/*.tgz "$folder/duckdb.node"
+    fi
+    compgen -G "$folder/libduckdb.*" >/dev/null || note_skipped "DuckDB's library: npm could not fetch it"
+}
+fetch_duckdb
 
 # Each: a program that shows that it is there, the Debian package, and what wants it.
 wanted=(
@@ -29,8 +55,7 @@ done
 say_skipped() {
     local reason
     for reason in "${reasons[@]}"; do
-        echo "servers: SKIPPED ${reason}; $1" >&2
-        [ -n "${KNOTWORK_SKIPPED:-}" ] && echo "${reason}; $1" >>"$KNOTWORK_SKIPPED"
+        note_skipped "${reason}; $1"
     done
     exit 0
 }

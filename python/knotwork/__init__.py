@@ -48,6 +48,21 @@ from .errors import (
 #: What Kuzu calls the class of results.
 QueryResult = Result
 
+
+def _find_duckdb() -> None:
+    """Names the library in DuckDB's own package, if that is installed: it attaches files of DuckDB. It is not imported here."""
+    from importlib.util import find_spec
+    from pathlib import Path as FilePath
+
+    from ._knotwork import set_duckdb_library
+
+    found = find_spec("_duckdb")
+    if found is not None and found.origin is not None:
+        set_duckdb_library(FilePath(found.origin))
+
+
+_find_duckdb()
+
 __all__ = [
     "AsyncConnection", "BusyError", "ClosedError", "ConflictError", "Connection", "ConstraintError", "CorruptionError",
     "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "HintWarning", "InternalError", "InterruptedError", "Node",

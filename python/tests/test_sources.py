@@ -83,6 +83,24 @@ def test_sqlite(db, tmp_path):
         db.execute("MATCH (c:Customer) RETURN c").fetchall()
 
 
+def test_duckdb(db, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(file)) as shop:
+        shop.execute(SHOP)
+        # The library would open the file a second time.
+        with pytest.raises(knotwork.Error, match="by DuckDB itself"):
+            db.attach(f"duckdb:{file}", "shop", definition=DEFINITION)
+    db.attach(f"duckdb:{file}", "shop", definition=DEFINITION)
+    is_the_shop(db)
+    with pytest.raises(knotwork.ReadOnlyError, match="mode=rw"):
+        db.execute("MATCH (c:Customer {handle: 'ann'}) SET c.name = 'Anna'")
+    db.detach("shop")
+    made = db.attach(f"duckdb:{file}?mode=rw", "inferred").fetchone()
+    assert set(made["labels"]) == {"Customer", "Order"} or len(made["labels"]) == 2
+    db.detach("inferred")
+
+
 def found(*patterns):
     """A program of a server, or the test is passed over."""
     for pattern in patterns:

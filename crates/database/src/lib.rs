@@ -199,3 +199,10 @@ pub fn transaction_verb(text: &str) -> Option<TransactionVerb> {
 pub fn wide_integer(text: &str) -> Option<&str> {
     sources::files::json_value::wide_integer(text.as_bytes())
 }
+
+/// Names a file that has the library of DuckDB in it, which is loaded when a file of DuckDB is attached: the module of DuckDB's
+/// package for Python is one.
+#[cfg(feature = "duckdb")]
+pub fn set_duckdb_library(file: &std::path::Path) {
+    sources::duckdb::set_library(file);
+}

@@ -64,6 +64,14 @@ mod _knotwork {
     use super::result::QueryResult;
     use pyo3::prelude::*;
 
+    /// Names a file that has the library of DuckDB in it, where this package can attach such files.
+    #[pyfunction]
+    fn set_duckdb_library(file: std::path::PathBuf) {
+        #[cfg(feature = "all-sources")]
+        ::database::set_duckdb_library(&file);
+        let _ = file;
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))

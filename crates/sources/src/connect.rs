@@ -38,6 +38,8 @@ fn code(driver: &Driver) -> Result<Code> {
         "postgresql" => Ok(crate::postgres::CODE),
         #[cfg(feature = "mysql")]
         "mysql" => Ok(crate::mysql::CODE),
+        #[cfg(feature = "duckdb")]
+        "duckdb" => Ok(crate::duckdb::CODE),
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(crate::sqlite::CODE),
         #[cfg(feature = "redis")]

@@ -14,7 +14,7 @@
 //! - `postgres`: a connector.
 //! - [`in_place`]: files as a source. `redis`: Redis as one. `condition`: what is done with rows here where a source can not.
 //! - [`sql`]: questions and changes as statements of SQL.
-//! - `mysql`, `sqlite`: connectors; `relational`: what connectors of relational databases share.
+//! - `duckdb`, `mysql`, `sqlite`: connectors; `relational`: what connectors of relational databases share.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
 //! Invariants: what a source or a file holds is never an assertion here; a bad row is a value with its place and reason.
@@ -26,23 +26,25 @@ mod condition;
 pub mod connect;
 pub mod connector;
 pub mod definition;
+#[cfg(feature = "duckdb")]
+pub mod duckdb;
 pub mod federation;
 pub mod files;
 pub mod in_place;
 pub mod infer;
 mod keys;
 #[cfg(feature = "mysql")]
-pub mod mysql;
+mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod prefetch;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod registry;
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 mod relational;
 pub mod sql;
 #[cfg(feature = "sqlite")]
-pub mod sqlite;
+mod sqlite;
 pub mod store;
 pub mod urls;

@@ -42,7 +42,7 @@ pub(crate) const CODE: Code = Code {
 };
 
 /// A database of MySQL or MariaDB.
-pub struct MysqlConnector {
+pub(crate) struct MysqlConnector {
     source: Arc<Source>,
 }
 
@@ -60,7 +60,7 @@ impl MysqlConnector {
     ///
     /// The password comes with the URL or from `MYSQL_PWD`. The URL's settings are `sslmode`, `connect_timeout` (seconds)
     /// and `statement_timeout` (milliseconds).
-    pub fn open(url: &str, definition: &GraphDefinition) -> Result<MysqlConnector> {
+    pub(crate) fn open(url: &str, definition: &GraphDefinition) -> Result<MysqlConnector> {
         let settings = Settings::parse(url)?;
         let definition = definition.clone();
         let source = Source {

@@ -66,6 +66,10 @@ pub(crate) const MYSQL_QUOTES: Quotes =
 pub(crate) const SQLITE_QUOTES: Quotes =
     Quotes { name: '"', has_backslashes: false, has_backquotes: true, has_dollars: false };
 
+/// Quotes of DuckDB.
+pub(crate) const DUCKDB_QUOTES: Quotes =
+    Quotes { name: '"', has_backslashes: false, has_backquotes: false, has_dollars: true };
+
 impl Quotes {
     /// A name, quoted.
     pub fn quoted(&self, name: &str) -> String {
@@ -104,6 +108,16 @@ pub const DRIVERS: &[Driver] = &[
         example: "sqlite:file.db",
         address: Address::Path(&["db", "sqlite", "sqlite3"]),
         kind: Kind::Tables(SQLITE_QUOTES),
+        password: None,
+    },
+    Driver {
+        title: "DuckDB",
+        feature: Some("duckdb"),
+        schemes: &["duckdb"],
+        engines: &["duckdb"],
+        example: "duckdb:file.duckdb",
+        address: Address::Path(&["duckdb"]),
+        kind: Kind::Tables(DUCKDB_QUOTES),
         password: None,
     },
     Driver {

@@ -37,7 +37,7 @@ mod within;
 pub use catalog::{Catalog, ColumnFacts, RowsFacts};
 pub use dialect::Dialect;
 pub use rest::Rest;
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 pub(crate) use rows::has_loose_ends;
 
 /// Makes statements of questions.

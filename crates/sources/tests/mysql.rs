@@ -63,6 +63,7 @@ fn it_keeps_the_contract_of_stores() {
         bytes: "LONGBLOB",
         // The recursive queries of lookahead end the connection of MariaDB 10.11.19 here.
         prefetch: Prefetch::Adaptive,
+        has_savepoints: true,
     };
     contract::check(&words, &url, &|statements| server.run("contract", statements));
 }

@@ -76,6 +76,7 @@ fn it_keeps_the_contract_of_stores() {
         text: "TEXT",
         bytes: "BYTEA",
         prefetch: Prefetch::Adaptive,
+        has_savepoints: true,
     };
     contract::check(&words, &url, &|statements| server.run(&name, statements));
 }

@@ -77,6 +77,7 @@ fn it_keeps_the_contract_of_stores() {
         text: "TEXT",
         bytes: "BLOB",
         prefetch: Prefetch::Adaptive,
+        has_savepoints: true,
     };
     contract::check(&words, &url, &|statements| connection.execute_batch(statements).unwrap());
 }

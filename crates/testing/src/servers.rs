@@ -1,4 +1,5 @@
-//! Real servers for tests: PostgreSQL, Redis and MariaDB, started on a random port of this machine and gone with the test.
+//! Real servers for tests: PostgreSQL, Redis and MariaDB, started on a random port of this machine and gone with the test; and
+//! the library of DuckDB.
 //!
 //! - [`process`]: a server as a process that can be stopped, killed, paused and started again.
 //! - [`postgres`](mod@postgres_server), [`redis`](mod@redis_server), [`mariadb`](mod@mariadb_server): how each is made.
@@ -36,6 +37,17 @@ pub fn redis() -> Option<&'static Redis> {
 pub fn mariadb() -> Option<&'static Mariadb> {
     static SERVER: OnceLock<Option<Mariadb>> = OnceLock::new();
     SERVER.get_or_init(Mariadb::start).as_ref()
+}
+
+/// The file of DuckDB's library.
+pub fn duckdb_library() -> Option<PathBuf> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache/duckdb");
+    let files = std::fs::read_dir(folder).ok().into_iter().flatten().flatten();
+    let found = files.map(|entry| entry.path()).find(|file| file.file_stem().is_some_and(|name| name == "libduckdb"));
+    if found.is_none() {
+        skip("DuckDB: its library is not there; scripts/servers.sh fetches it");
+    }
+    found
 }
 
 /// The path of a program, in `PATH` or in one of the folders.

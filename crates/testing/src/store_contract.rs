@@ -14,11 +14,11 @@ mod tables;
 mod transactions;
 mod writing;
 
-use model::{ErrorCode, GraphStore, PropertyKind};
+use model::{ErrorCode, GraphStore, PropertyKind, Value};
 
 use crate::graphs::GraphData;
 pub use same::{check_same, check_same_seeded};
-use subject::Subject;
+use subject::{Subject, add_node};
 
 /// Makes an empty store.
 pub type Make<'a> = dyn Fn() -> Box<dyn GraphStore> + 'a;
@@ -99,7 +99,10 @@ impl Tables {
 }
 
 type Check = fn(&mut Subject<'_>);
-type Checks = &'static [(&'static str, Check)];
+type Checks = &'static [Named];
+
+/// A check with its name.
+type Named = (&'static str, Check);
 
 /// Runs all checks, each on a store of its own.
 ///
@@ -109,16 +112,34 @@ pub fn check_store(make: &Make<'_>) {
     check_store_disturbed(make, &|store| store);
 }
 
+/// Runs all checks but those of savepoints, for a store that undoes transactions only as a whole: it must say so.
+///
+/// # Panics
+/// If a check fails; its name is printed.
+pub fn check_store_without_savepoints(make: &Make<'_>) {
+    run_all(make, &|store| store, &[]);
+    let store = make();
+    let mut transaction = store.write().expect("beginning a transaction");
+    let savepoint = transaction.savepoint();
+    add_node(transaction.as_mut(), &["Kept"], &[("name", Value::Int(3))]);
+    let refused = transaction.rollback_to(savepoint).err().map(|failure| failure.code());
+    assert_eq!(refused, Some(ErrorCode::Unsupported), "a part of a transaction cannot be undone");
+}
+
 /// Runs all checks, each on a store of its own, with `disturb` after every commit: nothing may be lost by it.
 ///
 /// # Panics
 /// If a check fails; its name is printed.
 pub fn check_store_disturbed(make: &Make<'_>, disturb: &Disturb<'_>) {
-    let any = [reading::CHECKS, filtering::CHECKS, writing::CHECKS, transactions::CHECKS];
+    run_all(make, disturb, transactions::SAVEPOINTS);
+}
+
+fn run_all(make: &Make<'_>, disturb: &Disturb<'_>, savepoints: Checks) {
+    let any = [reading::CHECKS, filtering::CHECKS, writing::CHECKS, transactions::CHECKS, savepoints];
     let flexible: [Checks; 5] =
         [writing::FLEXIBLE, transactions::FLEXIBLE, constraints::CHECKS, indexes::CHECKS, sort_keys::CHECKS];
     let own: &[Checks] = if make().capabilities().flexible_schema { &flexible } else { &[tables::CHECKS] };
-    run(any.iter().chain(own), &|| Subject::new(make(), disturb));
+    run(any.iter().chain(own).copied().flatten(), &|| Subject::new(make(), disturb));
 }
 
 /// Runs the checks of a store that is read only, each on stores that hold what was written elsewhere.
@@ -126,13 +147,13 @@ pub fn check_store_disturbed(make: &Make<'_>, disturb: &Disturb<'_>) {
 /// # Panics
 /// If a check fails; its name is printed.
 pub fn check_published(publish: &Publish<'_>) {
-    run([reading::CHECKS].iter(), &|| Subject::published(publish));
+    run(reading::CHECKS.iter(), &|| Subject::published(publish));
     let refused = publish(&GraphData::default()).write().err().map(|failure| failure.code());
     assert_eq!(refused, Some(ErrorCode::ReadOnly), "a store that is read only refuses writing");
 }
 
-fn run<'a, 's>(groups: impl Iterator<Item = &'a Checks>, subject: &dyn Fn() -> Subject<'s>) {
-    for (name, check) in groups.copied().flatten() {
+fn run<'a, 's>(checks: impl Iterator<Item = &'a Named>, subject: &dyn Fn() -> Subject<'s>) {
+    for (name, check) in checks {
         let place = Place(name);
         check(&mut subject());
         drop(place);

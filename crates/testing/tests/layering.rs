@@ -44,6 +44,7 @@ const FENCED: &[(&str, &str)] = &[
     ("rustls-native-certs", "client"),
     ("rcgen", "server"),
     ("rusqlite", "sources"),
+    ("libloading", "sources"),
     ("mysql", "sources"),
     ("redis", "sources"),
     ("pyo3", "python"),

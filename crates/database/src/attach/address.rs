@@ -199,7 +199,8 @@ mod tests {
         check("dbname=shop sslmode=require", "POSTGRES", "postgres://localhost/shop?sslmode=require");
         check("postgresql://h/shop", "postgres", "postgresql://h/shop");
         check("shop.db", "sqlite", "sqlite:shop.db");
-        check("x", "duckdb", "unknown DBTYPE duckdb, expected postgres, mysql, sqlite or redis");
+        check("shop.duckdb", "duckdb", "duckdb:shop.duckdb");
+        check("x", "oracle", "unknown DBTYPE oracle, expected postgres, mysql, sqlite, duckdb or redis");
     }
 
     #[test]

@@ -332,7 +332,7 @@ fn mistakes_are_told() {
     check(
         "ATTACH 'host=h' AS x (dbtype oracle)",
         ErrorCode::Argument,
-        "unknown DBTYPE oracle, expected postgres, mysql, sqlite or redis",
+        "unknown DBTYPE oracle, expected postgres, mysql, sqlite, duckdb or redis",
     );
     check("DETACH nothing", ErrorCode::NotFound, "no source is named nothing");
     check("PRELOAD nothing", ErrorCode::NotFound, "no source is named nothing");

@@ -200,7 +200,7 @@ fn what_is_wrong_is_named() {
         (r#"{ "url": "a", "server": "b", "node": {} }"#.to_owned(), "expected `url` or `server`, found both", ""),
         (
             r#"{ "engine": "postgre", "server": "b", "node": {} }"#.to_owned(),
-            r#"engine: expected one of postgresql, postgres, mysql, mariadb, sqlite, redis, file, found "postgre""#,
+            r#"engine: expected one of postgresql, postgres, mysql, mariadb, sqlite, duckdb, redis, file, found "postgre""#,
             "did you mean `postgres`?",
         ),
         (

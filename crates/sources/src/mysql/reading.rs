@@ -15,16 +15,13 @@ use super::cells::to_sql;
 use super::session::{Session, Streaming};
 use crate::connector::{Change, Question, Reading, RowsSink, StreamId, Writing};
 use crate::relational::answers::{Shape, check_changed, gather};
+use crate::relational::held::{HELD_ROWS, Held};
 use crate::relational::known::Known;
 use crate::sql::catalog::NUMBER;
 use crate::sql::{ParameterValue, Statement, digits};
 
 /// Rows that are read at the end of a question that is given up, to see whether there are more.
 const LAST_ROWS: usize = 4096;
-/// Rows that are read at once to be held.
-const HELD_ROWS: usize = 8192;
-/// Bytes of rows, about, that a question that is read piece by piece may hold.
-const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// A connection with its transaction, which begins with the first question.
 pub(super) struct MysqlReading {
@@ -50,9 +47,7 @@ enum Line {
 struct Stream {
     /// Statements that were not begun.
     next: VecDeque<Ready>,
-    /// Rows that came before they were wanted.
-    held: VecDeque<Vec<Column>>,
-    held_bytes: usize,
+    held: Held,
     /// The operations on the rows of the statement that is being read.
     shape: Option<Shape>,
 }
@@ -176,31 +171,11 @@ fn hold(open: &mut Streaming, stream: &mut Stream, name: &str) -> Result<()> {
     loop {
         let (columns, count) = open.more(HELD_ROWS)?;
         let columns = stream.answer(columns)?;
-        stream.held_bytes += columns.iter().map(bytes_of).sum::<usize>();
-        if stream.held_bytes > HELD_BYTES_MAX {
-            return Err(error!(
-                Limit,
-                "{name}: something else was asked while a scan was read, of which more than {} MiB of rows are left, to be held here",
-                HELD_BYTES_MAX >> 20
-            )
-            .with_remedy("ask for fewer rows or properties, or PRELOAD a part of the source"));
-        }
-        if count > 0 {
-            stream.held.push_back(columns);
-        }
+        stream.held.push(columns);
+        stream.held.check(name)?;
         if count < HELD_ROWS {
             return Ok(());
         }
-    }
-}
-
-/// Approximate bytes of a column.
-fn bytes_of(column: &Column) -> usize {
-    match &column.data {
-        ColumnData::Null(_) => 0,
-        ColumnData::String(texts) => texts.iter().map(|text| text.len() + 8).sum(),
-        ColumnData::Value(values) => values.len() * 48,
-        _ => column.len() * 16,
     }
 }
 
@@ -231,16 +206,8 @@ impl Reading for MysqlReading {
         let (number, most) = (stream.0, rows.max(1));
         loop {
             let Some(open) = self.streams.get_mut(&number) else { return Ok(None) };
-            if let Some(batch) = open.held.pop_front() {
-                let count = batch.first().map_or(0, Column::len);
-                open.held_bytes = open.held_bytes.saturating_sub(batch.iter().map(bytes_of).sum());
-                if count <= most {
-                    return Ok(Some(batch));
-                }
-                let rest: Vec<Column> = batch.iter().map(|column| column.slice(most, count)).collect();
-                open.held_bytes += rest.iter().map(bytes_of).sum::<usize>();
-                open.held.push_front(rest);
-                return Ok(Some(batch.iter().map(|column| column.slice(0, most)).collect()));
+            if let Some(batch) = open.held.take(most) {
+                return Ok(Some(batch));
             }
             if let Some((Line::Streaming(current, rows), _)) = &mut self.state
                 && *current == number
@@ -271,15 +238,13 @@ impl MysqlReading {
     /// Begins with a statement of a stream. What must be sorted or counted here is read to its end at once.
     fn begin_stream(&mut self, number: u64, statement: Ready) -> Result<()> {
         if !statement.shape.is_piecewise() {
-            let mut answers = VecDeque::new();
+            let mut answers = Vec::new();
             self.run(statement, &mut |rows| {
-                answers.push_back(rows);
+                answers.push(rows);
                 Ok(true)
             })?;
-            answers.retain(|rows| rows.first().is_some_and(|column| !column.is_empty()));
             if let Some(stream) = self.streams.get_mut(&number) {
-                stream.held_bytes += answers.iter().flatten().map(bytes_of).sum::<usize>();
-                stream.held.append(&mut answers);
+                answers.into_iter().for_each(|rows| stream.held.push(rows));
             }
             return Ok(());
         }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, SECONDS_OF_DAY, Time, Zone};
-use model::value::MapValue;
 use model::{Bitmap, Column, ColumnData, PropertyKind, StringColumn, Value};
 
 use super::encode::{EPOCH_DAYS, EPOCH_MICROS};
+use crate::sql::convert::document;
 use crate::sql::{Form, digits};
 
 /// Numbers of types.
@@ -482,25 +482,7 @@ fn value(bytes: &[u8], plan: Plan, form: Form) -> Read<Value> {
 }
 
 fn json(bytes: &[u8]) -> Read<Value> {
-    let parsed: serde_json::Value =
-        serde_json::from_slice(bytes).map_err(|_| Some("a document that is not JSON".to_owned()))?;
-    Ok(of_json(parsed))
-}
-
-fn of_json(json: serde_json::Value) -> Value {
-    match json {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(x) => Value::Bool(x),
-        serde_json::Value::Number(x) => {
-            x.as_i64().map_or_else(|| Value::Float(x.as_f64().unwrap_or(f64::NAN)), Value::Int)
-        }
-        serde_json::Value::String(x) => Value::String(x.into()),
-        serde_json::Value::Array(items) => Value::list(items.into_iter().map(of_json).collect()),
-        serde_json::Value::Object(fields) => {
-            let fields: MapValue = fields.into_iter().map(|(name, value)| (name.into(), of_json(value))).collect();
-            Value::Map(fields.into())
-        }
-    }
+    document(bytes).ok_or_else(|| Some("a document that is not JSON".to_owned()))
 }
 
 /// An array, of several dimensions as lists of lists.

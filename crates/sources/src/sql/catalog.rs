@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use model::{Map, PropertyKind};
 
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 use crate::connector::KindFacts;
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 use crate::definition::NodeKind;
 
 /// The facts known of all kinds, by their numbers. May lack all of it: then types are left to the database.
@@ -44,7 +44,7 @@ pub enum Unwritable {
     NoKey,
 }
 
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 impl Unwritable {
     /// The reason why a table cannot be written; `None` if it can.
     pub(crate) fn of(is_view: bool, has_key: bool) -> Option<Unwritable> {
@@ -140,7 +140,7 @@ impl RowsFacts {
     }
 }
 
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 impl RowsFacts {
     /// Notes how keys and unique values of these rows are shown: numbers that differ in the source may not differ as floats.
     pub(crate) fn show(&self, kind: &NodeKind, facts: &mut KindFacts) {

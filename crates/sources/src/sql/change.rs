@@ -153,7 +153,7 @@ impl<'a> TableRows<'a> {
             let rows: Vec<String> = (start..end)
                 .map(|row| {
                     let values =
-                        columns.iter().map(|(name, values)| draft.value(values.value(row), self.type_of(name)));
+                        columns.iter().map(|(name, values)| draft.assigned(values.value(row), self.type_of(name)));
                     format!("({})", values.collect::<Vec<_>>().join(", "))
                 })
                 .collect();
@@ -214,7 +214,7 @@ impl<'a> TableRows<'a> {
         for row in 0..rows {
             let mut draft = Draft::new(dialect);
             let set = |draft: &mut Draft<'q>, name: &str, values: &Column| {
-                format!("{} = {}", quote::name(dialect, name), draft.value(values.value(row), self.type_of(name)))
+                format!("{} = {}", quote::name(dialect, name), draft.assigned(values.value(row), self.type_of(name)))
             };
             let sets: Vec<String> = columns.iter().map(|(name, values)| set(&mut draft, name, values)).collect();
             let mut conditions: Vec<String> =
@@ -250,7 +250,7 @@ impl<'a> TableRows<'a> {
         for row in 0..rows {
             let mut draft = Draft::new(dialect);
             let conditions = names.iter().zip(&key_values).map(|(name, values)| {
-                format!("{} = {}", quote::name(dialect, name), draft.value(values.value(row), self.type_of(name)))
+                format!("{} = {}", quote::name(dialect, name), draft.assigned(values.value(row), self.type_of(name)))
             });
             let conditions: Vec<String> = conditions.collect();
             let text = format!("DELETE FROM {table} WHERE {}", conditions.join(" AND "));

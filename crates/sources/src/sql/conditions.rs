@@ -393,7 +393,7 @@ fn integer(x: f64) -> Option<i64> {
 }
 
 /// True if a string is in the form in which a `uuid` is printed.
-fn is_uuid(text: &str) -> bool {
+pub(super) fn is_uuid(text: &str) -> bool {
     let is_right = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),

@@ -1,6 +1,8 @@
 //! The conversions that a definition asks for, a whole column at a time.
 
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
+#[cfg(feature = "sql")]
+use model::value::MapValue;
 use model::{Column, ColumnData, PropertyKind, Result, Scalar, Value, each_stored_vector, error};
 
 /// Converts a column to a kind. `name` is `table.column`; `keys` are the keys of the rows, for messages.
@@ -157,6 +159,26 @@ pub fn lists(columns: &[Column]) -> Column {
         })
         .collect();
     Column::new(ColumnData::Value(values))
+}
+
+/// A document of JSON as a value: its objects are maps. `None` if it is none.
+#[cfg(feature = "sql")]
+pub(crate) fn document(json: &[u8]) -> Option<Value> {
+    fn of(json: serde_json::Value) -> Value {
+        use serde_json::Value as Json;
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(x) => Value::Bool(x),
+            Json::Number(x) => x.as_i64().map_or_else(|| Value::Float(x.as_f64().unwrap_or(f64::NAN)), Value::Int),
+            Json::String(x) => Value::String(x.into()),
+            Json::Array(items) => Value::list(items.into_iter().map(of).collect()),
+            Json::Object(fields) => {
+                let fields: MapValue = fields.into_iter().map(|(name, value)| (name.into(), of(value))).collect();
+                Value::Map(fields.into())
+            }
+        }
+    }
+    serde_json::from_slice(json).ok().map(of)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::registry::Quotes;
 use crate::sql::ColumnFacts;
 use crate::sql::draft::Draft;
 
+pub(crate) mod duckdb;
 mod mysql;
 mod postgres;
 mod sqlite;
@@ -19,6 +20,8 @@ pub const POSTGRES: &dyn Dialect = &postgres::Postgres;
 pub const MYSQL: &dyn Dialect = &mysql::MySql;
 /// SQLite: `?1`, JSON for arrays.
 pub const SQLITE: &dyn Dialect = &sqlite::Sqlite;
+/// DuckDB: `$1`, lists as parameters.
+pub const DUCKDB: &dyn Dialect = &duckdb::Duckdb;
 
 /// A dialect of SQL. The defaults are those of a database that takes a parameter for each value.
 pub trait Dialect: Debug + Send + Sync {
@@ -56,9 +59,14 @@ pub trait Dialect: Debug + Send + Sync {
         "DEFAULT VALUES"
     }
 
-    /// A parameter of that value, cast to the type of the column that it is compared with or written to, where it needs be.
+    /// A parameter of that value, cast to the type of the column that it is compared with, where it needs be.
     fn cast(&self, parameter: String, _value: &Value, _sql_type: &str) -> String {
         parameter
+    }
+
+    /// The same for a column that it is written to.
+    fn assigned(&self, parameter: String, value: &Value, sql_type: &str) -> String {
+        self.cast(parameter, value, sql_type)
     }
 
     /// False for a value that no column of that type holds, though the database takes it for another.

@@ -53,7 +53,15 @@ impl<'q> Draft<'q> {
         dialect.cast(mark, &value, sql_type)
     }
 
-    /// A column as an array: an expression for `unnest` or `ANY` in PostgreSQL, for `json_each` in SQLite, a list in MySQL.
+    /// A value as a parameter, as it is written to a column of a type.
+    pub(super) fn assigned(&mut self, value: Value, sql_type: &str) -> String {
+        let dialect = self.dialect;
+        let mark = self.mark(ParameterValue::One(value.clone()), sql_type);
+        dialect.assigned(mark, &value, sql_type)
+    }
+
+    /// A column as an array: an expression for `unnest` or `ANY` in PostgreSQL and DuckDB, for `json_each` in SQLite, a list
+    /// in MySQL.
     pub(super) fn array(&mut self, values: Cow<'q, Column>, sql_type: &str) -> String {
         let dialect = self.dialect;
         dialect.array(self, values, sql_type)

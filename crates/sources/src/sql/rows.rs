@@ -238,7 +238,7 @@ impl<'a> EndOf<'a> {
 }
 
 /// Tells whether some edge has an end that only the database can find.
-#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "sql")]
 pub(crate) fn has_loose_ends(writer: &Writer<'_>) -> bool {
     writer.definition.edges.iter().enumerate().any(|(number, edge)| {
         let (near, far) = EndOf::of(edge, model::Direction::Out);

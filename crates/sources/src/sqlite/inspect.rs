@@ -4,12 +4,12 @@ use model::Result;
 use rusqlite::Params;
 
 use super::cells::kind_of;
-use super::worker::{Session, failure};
+use super::session::{SqliteSession, failure};
 use crate::catalog::{Catalog, ForeignKey, Inspect, Table, TableColumn, TableName};
 
 /// A connection that is looked at.
 pub(super) struct Inspector<'a, 'c> {
-    pub(super) session: &'a mut Session<'c>,
+    pub(super) session: &'a mut SqliteSession<'c>,
 }
 
 impl Inspect for Inspector<'_, '_> {

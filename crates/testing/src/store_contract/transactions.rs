@@ -14,13 +14,17 @@ use crate::differential::{Content, assert_same_content};
 /// Promises of stores whose schema is flexible.
 pub(super) const FLEXIBLE: &[(&str, Check)] = &[("a call that fails changes nothing", failed_calls)];
 
+/// Promises of stores that can undo a part of a transaction.
+pub(super) const SAVEPOINTS: &[(&str, Check)] = &[
+    ("savepoints undo what came after, and only that", savepoints),
+    ("savepoints nest and can be used again", nested_savepoints),
+    ("ids stay valid until the transaction ends", stable_ids),
+];
+
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("writes show in their transaction at once, to others after commit", visibility),
     ("snapshots stay as they are while others write", snapshots),
     ("a dropped transaction leaves no trace", dropped),
-    ("savepoints undo what came after, and only that", savepoints),
-    ("savepoints nest and can be used again", nested_savepoints),
-    ("ids stay valid until the transaction ends", stable_ids),
     ("writers take turns, and none loses what another wrote", writers_take_turns),
     ("readers read while a transaction writes", readers_beside_a_writer),
     ("a store without the capability refuses writing", refusal),

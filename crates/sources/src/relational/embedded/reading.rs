@@ -5,25 +5,18 @@ use std::sync::mpsc::sync_channel;
 
 use model::{Column, Error, ErrorCode, Map, Result, error};
 
-use super::Source;
-use super::cells::to_sql;
-use super::worker::{self, Prepared, Worker};
+use super::worker::{Prepared, Worker};
+use super::{Engine, Source};
 use crate::connector::{Change, Question, Reading, RowsSink, StreamId, Writing};
 use crate::relational::answers::{Shape, check_changed, gather};
 use crate::relational::known::Known;
-use crate::sql::{ParameterValue, Statement};
 
 /// Batches that wait to be taken while the next is read.
 const AHEAD: usize = 2;
 
-/// Begins to read; a change locks the file.
-const DEFERRED: &str = "BEGIN";
-/// Locks the file for others who write, waiting for it.
-const IMMEDIATE: &str = "BEGIN IMMEDIATE";
-
 /// A connection with its transaction, which begins with the first question.
-pub(super) struct SqliteReading {
-    source: Arc<Source>,
+pub(super) struct EmbeddedReading<E: Engine> {
+    source: Arc<Source<E>>,
     state: Option<Begun>,
     streams: Map<u64, Stream>,
     last_stream: u64,
@@ -45,13 +38,13 @@ struct Stream {
     next: Vec<(Prepared, Shape)>,
 }
 
-impl SqliteReading {
-    pub(super) fn new(source: Arc<Source>) -> SqliteReading {
-        SqliteReading { source, state: None, streams: Map::default(), last_stream: 0 }
+impl<E: Engine> EmbeddedReading<E> {
+    pub(super) fn new(source: Arc<Source<E>>) -> EmbeddedReading<E> {
+        EmbeddedReading { source, state: None, streams: Map::default(), last_stream: 0 }
     }
 
     pub(super) fn begin_writing(&mut self) -> Result<()> {
-        self.begin(IMMEDIATE).map(|_| ())
+        self.begin(E::BEGIN_WRITING).map(|_| ())
     }
 
     fn begin(&mut self, command: &'static str) -> Result<&Begun> {
@@ -59,7 +52,7 @@ impl SqliteReading {
             let known = self.source.known()?;
             let worker = self.source.worker()?;
             worker.run(move |session| session.command(command))?;
-            self.state = Some(Begun { worker, known, is_deferred: command == DEFERRED });
+            self.state = Some(Begun { worker, known, is_deferred: command == E::BEGIN });
         }
         Ok(self.state.as_ref().expect("it was set above"))
     }
@@ -67,22 +60,13 @@ impl SqliteReading {
     /// The statements of a question, ready to be sent.
     fn statements(&mut self, question: &Question<'_>) -> Result<Vec<(Prepared, Shape)>> {
         let source = self.source.clone();
-        let known = self.begin(DEFERRED)?.known.clone();
+        let known = self.begin(E::BEGIN)?.known.clone();
         let statements = source.writer(&known).question(question)?;
-        statements.iter().map(|statement| Ok((prepared(statement)?, Shape::of(statement)))).collect()
+        Ok(statements.iter().map(|statement| (Prepared::of(statement), Shape::of(statement))).collect())
     }
 }
 
-fn prepared(statement: &Statement<'_>) -> Result<Prepared> {
-    let parameters = statement.parameters.iter().map(|parameter| match &parameter.value {
-        ParameterValue::One(value) => Ok(to_sql(value)),
-        ParameterValue::Array(_) => Err(error!(Internal, "SQLite has no arrays as parameters")),
-    });
-    let parameters = parameters.collect::<Result<_>>()?;
-    Ok(Prepared { text: statement.text.clone(), parameters, forms: statement.forms() })
-}
-
-impl Reading for SqliteReading {
+impl<E: Engine> Reading for EmbeddedReading<E> {
     fn ask(&mut self, questions: &[Question<'_>], sink: &mut RowsSink<'_>) -> Result<()> {
         let mut shapes = Vec::new();
         let mut statements = Vec::new();
@@ -92,7 +76,7 @@ impl Reading for SqliteReading {
                 shapes.push((number, shape));
             }
         }
-        let worker = &self.begin(DEFERRED)?.worker;
+        let worker = &self.begin(E::BEGIN)?.worker;
         let (batches, inbox) = sync_channel::<Result<(usize, Option<Vec<Column>>)>>(AHEAD);
         worker.send(move |session| {
             for (at, statement) in statements.iter().enumerate() {
@@ -179,15 +163,15 @@ impl Reading for SqliteReading {
     }
 }
 
-impl Writing for SqliteReading {
+impl<E: Engine> Writing for EmbeddedReading<E> {
     fn change(&mut self, change: &Change<'_>) -> Result<Column> {
         let source = self.source.clone();
-        let known = self.begin(IMMEDIATE)?.known.clone();
+        let known = self.begin(E::BEGIN_WRITING)?.known.clone();
         let statements = source.writer(&known).change(change)?;
         let mut keys = Column::nulls(0);
         for statement in &statements {
-            let (shape, expects, ready) = (Shape::of(statement), statement.expects, prepared(statement)?);
-            let Begun { worker, is_deferred, .. } = self.begin(IMMEDIATE)?;
+            let (shape, expects, ready) = (Shape::of(statement), statement.expects, Prepared::of(statement));
+            let Begun { worker, is_deferred, .. } = self.begin(E::BEGIN_WRITING)?;
             let has_rows = !statement.answer.is_empty();
             let made = worker.run(move |session| {
                 if !has_rows {
@@ -202,11 +186,11 @@ impl Writing for SqliteReading {
                 Ok((rows.first().map_or(0, Column::len), rows))
             });
             // Rows read before may have been changed meanwhile, so waiting would not help.
-            let (count, rows) = made.map_err(|failure| match *is_deferred && worker::is_locked(&failure) {
+            let (count, rows) = made.map_err(|failure| match *is_deferred && E::is_conflict(&failure) {
                 true => Error::new(ErrorCode::Conflict, failure.message()).with_remedy("roll back and do it again"),
                 false => failure,
             })?;
-            check_changed(&source.name, &statement.text, expects, count)?;
+            check_changed(source.engine.name(), &statement.text, expects, count)?;
             if let Some(answer) = shape.answer(rows)?.first().filter(|_| has_rows) {
                 keys.append(answer);
             }
@@ -215,13 +199,16 @@ impl Writing for SqliteReading {
     }
 
     fn mark(&mut self, number: u64) -> Result<bool> {
-        let worker = &self.begin(DEFERRED)?.worker;
+        if !E::HAS_SAVEPOINTS {
+            return Ok(false);
+        }
+        let worker = &self.begin(E::BEGIN)?.worker;
         worker.run(move |session| session.command(&format!("SAVEPOINT mark_{number}")))?;
         Ok(true)
     }
 
     fn undo_to(&mut self, number: u64) -> Result<()> {
-        let worker = &self.begin(IMMEDIATE)?.worker;
+        let worker = &self.begin(E::BEGIN_WRITING)?.worker;
         worker.run(move |session| session.command(&format!("ROLLBACK TO mark_{number}")))
     }
 
@@ -237,7 +224,7 @@ impl Writing for SqliteReading {
     }
 }
 
-impl Drop for SqliteReading {
+impl<E: Engine> Drop for EmbeddedReading<E> {
     fn drop(&mut self) {
         if let Some(Begun { worker, .. }) = self.state.take()
             && worker.run(|session| session.reset()).is_ok()
