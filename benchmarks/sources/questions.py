@@ -4,10 +4,11 @@ A seeded grammar makes questions of the kinds in KINDS over flights, airports, a
 Each is asked of a new process, whose connection is open and whose cache is empty; its answer must be that of the SQL. Printed are the rows that
 were fetched for each row that SQL returns, by the meters of PROFILE, and the times.
 
-    questions.py WORK [--knot PATH] [--questions 30] [--flights 100000] [--seed 1] [--rounds 3] [--databases sqlite,postgres]
+    questions.py WORK [--knot PATH] [--questions 30] [--flights 100000] [--seed 1] [--rounds 3] [--databases sqlite,postgres,duckdb]
     questions.py WORK --check       few rows in SQLite, answers and rows fetched checked, with nothing but the standard library
 
-Times: of Knotwork the statement alone, of SQL its execution by a connection that is open. Medians of the rounds.
+Times: of Knotwork the statement alone, of SQL its execution by a connection that is open. Medians of the rounds. For DuckDB its package
+for Python is wanted, and KNOTWORK_DUCKDB names the library that the command loads.
 """
 
 import argparse
@@ -34,7 +35,8 @@ CREATE TABLE flight (id integer PRIMARY KEY, month integer NOT NULL, day integer
 INDEXES = [f"CREATE INDEX flight_{column} ON flight ({column})" for column in
            ("carrier", "tailnum", "origin", "dest", "dep_delay", "month", "note")]
 WORDS = {"sqlite": {"text": "text", "float": "real", "find": "instr"},
-         "postgres": {"text": "text", "float": "double precision", "find": "strpos"}}
+         "postgres": {"text": "text", "float": "double precision", "find": "strpos"},
+         "duckdb": {"text": "varchar", "float": "double", "find": "strpos"}}
 
 
 @dataclasses.dataclass
@@ -287,6 +289,37 @@ class Postgres:
         self.server.stop()
 
 
+class Duckdb:
+    """A database in a file, which both sides read at once."""
+
+    name = "duckdb"
+
+    def __init__(self, work, data):
+        import csv
+
+        import duckdb
+
+        path = work / "flights.duckdb"
+        path.unlink(missing_ok=True)
+        self.url = f"duckdb:{path}"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(TABLES.format(**WORDS["duckdb"]))
+            for table, rows in data.items():
+                file = work / f"{table}.csv"
+                with file.open("w", newline="") as out:
+                    csv.writer(out).writerows([["\\N" if value is None else value for value in row] for row in rows])
+                connection.execute(f"COPY {table} FROM '{file}' (HEADER false, NULLSTR '\\N')")
+            for statement in INDEXES:
+                connection.execute(statement)
+        self.connection = duckdb.connect(str(path), read_only=True)
+
+    def rows(self, sql):
+        return self.connection.execute(sql.format(**WORDS["duckdb"])).fetchall()
+
+    def stop(self):
+        self.connection.close()
+
+
 def fetched(plan):
     """Rows that the operators of a plan were sent."""
     return plan.get("sources", {}).get("rowsFetched", 0) + sum(map(fetched, plan["children"]))
@@ -403,7 +436,7 @@ def main():
     data = make_data(given.flights, given.seed)
     questions = make_questions(data, given.questions, given.seed)
     for name in given.databases.split(","):
-        database = {"sqlite": Sqlite, "postgres": Postgres}[name](given.work, data)
+        database = {"sqlite": Sqlite, "postgres": Postgres, "duckdb": Duckdb}[name](given.work, data)
         try:
             lines = measure(given.knot, given.work, database, questions, given.rounds)
         finally:

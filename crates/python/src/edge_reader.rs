@@ -176,7 +176,7 @@ impl EdgeReader {
 
     fn tell(&self, order: Order) -> PyResult<()> {
         if self.process != std::process::id() {
-            return Err(raised(crate::shared::forked()));
+            return Err(raised(crate::error::forked()));
         }
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let told = orders.as_ref().is_some_and(|orders| orders.send(order).is_ok());
@@ -187,7 +187,7 @@ impl EdgeReader {
     /// The next news. Listens to signals meanwhile: one that raises an exception ends the reader.
     fn hear(&self, py: Python<'_>) -> PyResult<News> {
         if self.process != std::process::id() {
-            return Err(raised(crate::shared::forked()));
+            return Err(raised(crate::error::forked()));
         }
         loop {
             let heard = py.detach(|| {

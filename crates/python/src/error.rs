@@ -3,8 +3,16 @@
 //! The classes are Python's own, in `knotwork/errors.py`: this file only fills them.
 
 use database::Error;
+use model::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+/// The error of all that a fork has taken over.
+pub(crate) fn forked() -> Error {
+    error!(Closed, "the database was opened by another process, of which this one is a fork").with_remedy(
+        "connect in the process that uses it, after the fork; with multiprocessing use the start method \"spawn\"",
+    )
+}
 
 /// An error, and the text of the query it is about.
 pub(crate) struct Failure {

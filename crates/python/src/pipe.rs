@@ -7,7 +7,7 @@ use std::time::Duration;
 use database::{Error, Interrupt, Outlook, ResultBatch, ResultSink, StatementSummary};
 use model::{PropertyType, error};
 
-use crate::shared::forked;
+use crate::error::forked;
 
 /// Batches that wait to be asked for, at most.
 const BATCHES_MAX: usize = 32;
@@ -17,6 +17,16 @@ pub(crate) type Types = Arc<[Option<PropertyType>]>;
 
 /// Outcome of a statement.
 pub(crate) type Outcome = Result<StatementSummary, Error>;
+
+/// Summary of a statement, once it is known.
+#[derive(Default)]
+pub(crate) struct Told(pub(crate) Mutex<Option<StatementSummary>>);
+
+impl Told {
+    pub(crate) fn tell(&self, summary: Option<StatementSummary>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = summary;
+    }
+}
 
 /// Result of a read.
 pub(crate) enum Found {

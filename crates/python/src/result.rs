@@ -16,7 +16,7 @@ use crate::arrow::kind::Kind;
 use crate::arrow::stream::{ArrowStream, Reader, capsule};
 use crate::convert::to_python;
 use crate::error::{Failure, raised};
-use crate::pipe::{Found, Types};
+use crate::pipe::{Found, Told, Types};
 use crate::record::{Header, Record};
 use crate::signals;
 use crate::statement::{Rest, SIGNAL_STEP, Started, Stream};
@@ -25,16 +25,6 @@ use crate::statement::{Rest, SIGNAL_STEP, Started, Stream};
 const SIGNAL_ROWS: usize = 1 << 10;
 /// Batches that are looked at before the types of a stream are told.
 const LOOK_AHEAD: usize = 64;
-
-/// Summary of a statement, once it is known.
-#[derive(Default)]
-pub(crate) struct Told(Mutex<Option<StatementSummary>>);
-
-impl Told {
-    pub(crate) fn tell(&self, summary: Option<StatementSummary>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = summary;
-    }
-}
 
 /// Warns of what is probably not meant, though it is no error. A filter of warnings may make it an exception.
 fn warn(py: Python<'_>, summary: &StatementSummary) -> PyResult<()> {

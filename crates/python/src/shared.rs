@@ -10,6 +10,7 @@ use client::{Graph, Session};
 use database::{Config, Database, Error, Interrupt};
 use model::error;
 
+use crate::error::forked;
 use crate::pipe::Pipe;
 
 /// Sessions that are kept for the next statement.
@@ -43,13 +44,6 @@ struct Open {
 /// The error of all that needs a database which is closed.
 pub(crate) fn closed() -> Error {
     error!(Closed, "the database is closed").with_remedy("connect to it again")
-}
-
-/// The error of all that a fork has taken over.
-pub(crate) fn forked() -> Error {
-    error!(Closed, "the database was opened by another process, of which this one is a fork").with_remedy(
-        "connect in the process that uses it, after the fork; with multiprocessing use the start method \"spawn\"",
-    )
 }
 
 impl Shared {

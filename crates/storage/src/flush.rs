@@ -21,7 +21,7 @@ pub(crate) fn build(
     config: &BuildConfig,
     interrupt: &Interrupt,
 ) -> Result<Built> {
-    bulk::build(base, changes(base, memtable, wal_number)?.0, config, interrupt)
+    bulk::build(base, changes(base, memtable, wal_number, interrupt)?.0, config, interrupt)
 }
 
 /// Writes files of what the memtable says about the base, and tells where the edges made in it have come to lie, and those
@@ -32,24 +32,29 @@ pub(crate) fn build_placing(
     config: &BuildConfig,
     interrupt: &Interrupt,
 ) -> Result<Built> {
-    let (changes, edge_ids) = changes(base, memtable, base.manifest().wal_number)?;
+    let (changes, edge_ids) = changes(base, memtable, base.manifest().wal_number, interrupt)?;
     bulk::build(base, Changes { edge_ids, ..changes }, config, interrupt)
 }
 
 /// Changes of the base in the memtable, and the ids that the edges of each part of the new ones have so far.
-fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<(Changes, Vec<Vec<EdgeId>>)> {
+fn changes(
+    base: &Version,
+    memtable: &Memtable,
+    wal_number: u64,
+    interrupt: &Interrupt,
+) -> Result<(Changes, Vec<Vec<EdgeId>>)> {
     let changed = memtable.edge_changes.iter();
-    let mut deleted_edges: Vec<EdgeId> =
-        changed.clone().filter(|(_, change)| change.is_deleted).map(|(&edge, _)| EdgeId(edge)).collect();
+    let deleted = changed.clone().filter(|(_, change)| change.is_deleted).map(|(&edge, _)| EdgeId(edge));
+    let mut deleted_edges: Vec<EdgeId> = heard(interrupt, deleted).collect::<Result<_>>()?;
     deleted_edges.sort_unstable();
     let properties = |(&edge, change): (&u64, &crate::memtable::EdgeChange)| {
         let entries = change.properties.entries().to_vec();
         entries.into_iter().map(move |(key, value)| EdgePropertyChange { edge: EdgeId(edge), key, value })
     };
-    let mut edge_properties: Vec<EdgePropertyChange> =
-        changed.filter(|(_, change)| !change.is_deleted).flat_map(properties).collect();
+    let changed = changed.filter(|(_, change)| !change.is_deleted).flat_map(properties);
+    let mut edge_properties: Vec<EdgePropertyChange> = heard(interrupt, changed).collect::<Result<_>>()?;
     edge_properties.sort_unstable_by_key(|change| (change.edge, change.key));
-    let mut new_edges = new_edges(memtable);
+    let mut new_edges = new_edges(memtable, interrupt)?;
     if !memtable.schema.sort_keys.is_empty() && !edge_properties.is_empty() {
         move_edges(base, memtable, &mut edge_properties, &mut deleted_edges, &mut new_edges)?;
     }
@@ -57,7 +62,7 @@ fn changes(base: &Version, memtable: &Memtable, wal_number: u64) -> Result<(Chan
     let changes = Changes {
         schema: (*memtable.schema).clone(),
         node_id_bound: memtable.node_id_bound(),
-        nodes: node_changes(memtable),
+        nodes: node_changes(memtable, interrupt)?,
         new_edges,
         edge_ids: Vec::new(),
         deleted_edges,
@@ -110,7 +115,7 @@ fn move_edges(
     Ok(())
 }
 
-fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
+fn node_changes(memtable: &Memtable, interrupt: &Interrupt) -> Result<Vec<NodeChange>> {
     let changed = memtable.node_changes.iter().map(|(&node, change)| NodeChange {
         node: NodeId(node),
         is_deleted: change.is_deleted,
@@ -125,7 +130,7 @@ fn node_changes(memtable: &Memtable) -> Vec<NodeChange> {
         labels: Some(record.labels.to_vec()),
         properties: record.properties.entries().to_vec(),
     });
-    changed.chain(new).collect()
+    heard(interrupt, changed.chain(new)).collect()
 }
 
 /// Edges of one type that get columns together.
@@ -135,10 +140,11 @@ const CHUNK_CELLS: usize = 1 << 22;
 
 /// The edges made since, those of one type in the order in which they were made. A chunk has columns for the keys that its
 /// edges have.
-fn new_edges(memtable: &Memtable) -> Vec<EdgesWithIds> {
+fn new_edges(memtable: &Memtable, interrupt: &Interrupt) -> Result<Vec<EdgesWithIds>> {
     let mut open: Map<EdgeTypeId, Chunk> = Map::default();
     let mut done = Vec::new();
-    for (ordinal, (link, number, properties)) in (0..).zip(memtable.new_edges()) {
+    for edge in heard(interrupt, (0..).zip(memtable.new_edges())) {
+        let (ordinal, (link, number, properties)) = edge?;
         if link.is_deleted {
             continue;
         }
@@ -150,7 +156,18 @@ fn new_edges(memtable: &Memtable) -> Vec<EdgesWithIds> {
     }
     let rest = open.into_iter().filter(|(_, chunk)| !chunk.sources.is_empty());
     done.extend(rest.map(|(edge_type, chunk)| chunk.finish(edge_type)));
-    done
+    Ok(done)
+}
+
+/// Items, among which it is heard now and then whether the flush is wanted still: a store that is closed waits for it.
+fn heard<T>(interrupt: &Interrupt, items: impl Iterator<Item = T>) -> impl Iterator<Item = Result<T>> {
+    const ITEMS: usize = 4_096;
+    items.enumerate().map(move |(at, item)| {
+        if at % ITEMS == ITEMS - 1 {
+            interrupt.check()?;
+        }
+        Ok(item)
+    })
 }
 
 #[derive(Default)]

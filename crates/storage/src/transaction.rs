@@ -177,8 +177,8 @@ impl NativeTransaction {
             return done;
         }
         let settled = self.settle();
-        if settled.is_err() {
-            self.undo_call(start)?;
+        if let Err(failure) = &settled {
+            self.undo_call(start, failure)?;
         }
         settled
     }
@@ -473,8 +473,23 @@ impl WriteTransaction for NativeTransaction {
     }
 }
 
+/// Bytes of log of a transaction that is rolled back from which on another thread frees what it wrote.
+const FREED_ASIDE_BYTES: usize = 8 << 20;
+
 impl Drop for NativeTransaction {
+    /// Who gave a large transaction up is not to wait until millions of small pieces of memory are free.
     fn drop(&mut self) {
         self.give_back(0);
+        if self.log.len() < FREED_ASIDE_BYTES {
+            return;
+        }
+        let before = self.start.snapshot().memtable.clone();
+        let written = std::mem::replace(&mut self.snapshot.memtable, before);
+        let roots = std::mem::take(&mut self.roots);
+        let nothing = self.start.engine().memory().empty(Consumer::Memtable);
+        let held = std::mem::replace(&mut self.held, nothing);
+        // Where no thread can be had, it is freed here, as the closure that was not run is dropped.
+        let thread = std::thread::Builder::new().name("knotwork-free".into());
+        drop(thread.spawn(move || drop((written, roots, held))));
     }
 }

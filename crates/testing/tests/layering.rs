@@ -77,7 +77,7 @@ const CIRCLES: &[Circles] = &[
     ("server", &[("connection", "login"), ("connection", "serve"), ("connection", "statement"), ("pool", "serve")], 5),
     ("client", &[("graph", "session")], 2),
     ("cli", &[("commands", "shell")], 2),
-    ("python", &[("arrow", "result"), ("connection", "database"), ("convert", "entity"), ("pipe", "shared")], 4),
+    ("python", &[("connection", "database"), ("convert", "entity")], 4),
     ("testing", &[], 0),
 ];
 

@@ -12,8 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::export::Layout;
-use crate::pipe::Found;
-use crate::result::Told;
+use crate::pipe::{Found, Told};
 use crate::statement::{SIGNAL_STEP, Stream};
 
 /// The name of capsules that hold a stream.

@@ -46,6 +46,16 @@ pub struct BuildContext {
 }
 
 impl BuildContext {
+    /// A function for the inside of a loop: it fails if the build is not wanted any more, which it looks at now and then.
+    pub fn heard(&self) -> impl FnMut() -> Result<()> + '_ {
+        const CALLS: u32 = 4_096;
+        let mut calls = 0;
+        move || {
+            calls += 1;
+            if calls % CALLS == 0 { self.interrupt.check() } else { Ok(()) }
+        }
+    }
+
     /// A build in a store's directory, whose files and new edges take these numbers.
     pub fn new(
         platform: &Platform,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use model::Result;
 
@@ -16,9 +17,16 @@ pub fn merge_sorted<T: Ord>(
     for input in 0..inputs {
         heads.extend(next(input)?.map(|first| Reverse((first, input))));
     }
-    while let Some(Reverse((entry, input))) = heads.pop() {
+    while let Some(mut head) = heads.peek_mut() {
+        let entry = match next(head.0.1)? {
+            Some(entry) => {
+                let entry = std::mem::replace(&mut head.0.0, entry);
+                drop(head);
+                entry
+            }
+            None => PeekMut::pop(head).0.0,
+        };
         each(entry)?;
-        heads.extend(next(input)?.map(|entry| Reverse((entry, input))));
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ pub fn write_index(
         return Ok(None);
     }
     let mut writer = IndexWriter::new(context, shape)?;
-    pairs.finish(|hash, node, is_removed| writer.push(hash, node, is_removed))?;
+    pairs.finish(context, |hash, node, is_removed| writer.push(hash, node, is_removed))?;
     writer.finish(context)
 }
 

@@ -12,6 +12,8 @@ use crate::format::{FileKind, HEADER_BYTES};
 const PAIR_BYTES: usize = 16;
 /// Pairs of a run read at a time.
 const PIECE_PAIRS: usize = 1 << 13;
+/// Pairs that are put in order at once, in some hundredths of a second; pieces of them are merged at the end.
+const SORTED_PAIRS: usize = 1 << 19;
 
 /// Pairs of hash and node, to be sorted.
 pub struct PairSorter {
@@ -70,6 +72,9 @@ impl PairSorter {
         self.pairs.push((hash, node.0 << 1 | u64::from(is_removed)));
         self.count += 1;
         self.has_removals |= is_removed;
+        if self.pairs.len().is_multiple_of(SORTED_PAIRS) {
+            self.sort_last_piece();
+        }
         if self.pairs.len() == self.pairs_max { self.spill(context) } else { Ok(()) }
     }
 
@@ -83,30 +88,95 @@ impl PairSorter {
         self.has_removals
     }
 
-    fn spill(&mut self, context: &BuildContext) -> Result<()> {
-        context.interrupt.check()?;
-        self.pairs.sort_unstable();
-        let mut file = context.create(FileKind::Run)?;
-        for (hash, node) in &self.pairs {
-            file.write(&hash.to_le_bytes())?;
-            file.write(&node.to_le_bytes())?;
+    fn sort_last_piece(&mut self) {
+        if let Some(piece) = self.pairs.chunks_mut(SORTED_PAIRS).next_back() {
+            piece.sort_unstable();
         }
+    }
+
+    /// The pairs in memory, in pieces that are in order.
+    fn pieces(&self) -> Vec<impl Iterator<Item = (u64, u64)>> {
+        self.pairs.chunks(SORTED_PAIRS).map(|piece| piece.iter().copied()).collect()
+    }
+
+    fn spill(&mut self, context: &BuildContext) -> Result<()> {
+        self.sort_last_piece();
+        let mut file = context.create(FileKind::Run)?;
+        let mut pieces = self.pieces();
+        let mut heard = context.heard();
+        merge_sorted(
+            pieces.len(),
+            |piece| Ok(pieces[piece].next()),
+            |(hash, node): (u64, u64)| {
+                heard()?;
+                file.write(&hash.to_le_bytes())?;
+                file.write(&node.to_le_bytes())
+            },
+        )?;
+        drop(pieces);
         self.runs.push(Run { file: file.into_temporary()?, count: self.pairs.len() });
         self.pairs.clear();
         Ok(())
     }
 
     /// Calls `each` with all pairs in order, and whether each was removed.
-    pub fn finish(mut self, mut each: impl FnMut(u64, NodeId, bool) -> Result<()>) -> Result<()> {
-        self.pairs.sort_unstable();
+    pub fn finish(
+        mut self,
+        context: &BuildContext,
+        mut each: impl FnMut(u64, NodeId, bool) -> Result<()>,
+    ) -> Result<()> {
+        self.sort_last_piece();
         let mut readers: Vec<RunReader<'_>> =
             self.runs.iter().map(|run| RunReader { run, bytes: Vec::new(), at: 0 }).collect();
-        let mut memory = self.pairs.iter().copied();
-        // The pairs in memory are the input after the last run.
+        let (runs, mut pieces, mut heard) = (readers.len(), self.pieces(), context.heard());
+        // The pairs in memory are the inputs after the last run.
         let next = |input: usize| match readers.get_mut(input) {
             Some(reader) => reader.next(),
-            None => Ok(memory.next()),
+            None => Ok(pieces[input - runs].next()),
         };
-        merge_sorted(self.runs.len() + 1, next, |(hash, node)| each(hash, NodeId(node >> 1), node & 1 == 1))
+        merge_sorted(runs + self.pairs.chunks(SORTED_PAIRS).len(), next, |(hash, node)| {
+            heard()?;
+            each(hash, NodeId(node >> 1), node & 1 == 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Interrupt, NodeId};
+    use testing::random::{SeededRandom, seed_or};
+
+    use super::{PAIR_BYTES, PairSorter, SORTED_PAIRS};
+    use crate::build::BuildConfig;
+    use crate::bulk::tests::empty_store;
+
+    #[test]
+    fn pairs_come_in_order_however_many_pieces_and_runs_they_are() {
+        let mut random = SeededRandom::new(seed_or(12));
+        for (pairs, pairs_max) in [
+            (1_000, usize::MAX),
+            (SORTED_PAIRS, usize::MAX),
+            (2 * SORTED_PAIRS + 3, usize::MAX),
+            (SORTED_PAIRS + 9, SORTED_PAIRS / 3),
+        ] {
+            let context = empty_store(1).build(&BuildConfig::default(), &Interrupt::new());
+            let mut sorter = PairSorter::new(pairs_max.saturating_mul(PAIR_BYTES));
+            let mut expected: Vec<(u64, u64)> = Vec::new();
+            for node in 0..pairs as u64 {
+                let hash = random.below(1 << 16);
+                sorter.push(&context, hash, NodeId(node), false).unwrap();
+                expected.push((hash, node));
+            }
+            expected.sort_unstable();
+            let mut found = Vec::new();
+            sorter
+                .finish(&context, |hash, node, is_removed| {
+                    assert!(!is_removed);
+                    found.push((hash, node.0));
+                    Ok(())
+                })
+                .unwrap();
+            assert!(found == expected, "{pairs} pairs, {pairs_max} at once");
+        }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn build(
     let shape = IndexShape { label, key, age: 1, count, id_bits, has_removals: false, has_filter: false };
     let mut writer = IndexWriter::new(&context, shape)?;
     let mut same = SameHash { snapshot, key, hash: 0, nodes: Vec::new(), twins: None };
-    sorter.finish(|hash, node, is_removed| {
+    sorter.finish(&context, |hash, node, is_removed| {
         same.add(hash, node)?;
         if same.twins.is_some() { Ok(()) } else { writer.push(hash, node, is_removed) }
     })?;

@@ -130,7 +130,7 @@ fn sorted_entries(
         }
     };
     let mut before: Vec<u8> = Vec::new();
-    sorter.finish(|entry| {
+    sorter.finish(context, |entry| {
         if let Some(owner) = owner {
             let values = &entry[..entry.len() - suffix_bytes];
             let is_same = before.len() >= suffix_bytes && &before[..before.len() - suffix_bytes] == values;

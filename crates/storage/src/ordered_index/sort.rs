@@ -10,11 +10,15 @@ use crate::format::{FileKind, HEADER_BYTES};
 
 /// Bytes of a run read at a time.
 const PIECE_BYTES: usize = 256 << 10;
+/// Entries that are put in order at once, in some hundredths of a second. Pieces of them are merged at the end: to put all in
+/// order at once could take minutes in which nothing is heard.
+const PIECE_ENTRIES: usize = 1 << 16;
 
 /// Entries to be sorted.
 pub struct EntrySorter {
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// Start and end of each entry; in pieces, each of which is in order but for the last.
+    places: Vec<(usize, usize)>,
     bytes_max: usize,
     runs: Vec<SortedRun>,
     count: u64,
@@ -29,13 +33,8 @@ struct SortedRun {
 impl EntrySorter {
     /// A sorter that holds at most about `bytes_max`.
     pub fn new(bytes_max: usize) -> EntrySorter {
-        EntrySorter {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            bytes_max: bytes_max.max(1 << 16),
-            runs: Vec::new(),
-            count: 0,
-        }
+        let (bytes, places, runs) = (Vec::new(), Vec::new(), Vec::new());
+        EntrySorter { bytes, places, bytes_max: bytes_max.max(1 << 16), runs, count: 0 }
     }
 
     /// Entries so far.
@@ -45,50 +44,74 @@ impl EntrySorter {
 
     /// Adds an entry.
     pub fn push(&mut self, context: &BuildContext, entry: &[u8]) -> Result<()> {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(entry);
-        self.ends.push(self.bytes.len());
+        self.places.push((start, self.bytes.len()));
         self.count += 1;
-        let held = self.bytes.len() + self.ends.len() * 16;
+        if self.places.len().is_multiple_of(PIECE_ENTRIES) {
+            self.sort_last_piece();
+        }
+        let held = self.bytes.len() + self.places.len() * 16;
         if held >= self.bytes_max { self.spill(context) } else { Ok(()) }
     }
 
-    fn sorted(&self) -> Vec<(usize, usize)> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let mut places: Vec<(usize, usize)> = starts.zip(self.ends.iter().copied()).collect();
-        places.sort_unstable_by(|a, b| self.bytes[a.0..a.1].cmp(&self.bytes[b.0..b.1]));
-        places
+    fn sort_last_piece(&mut self) {
+        let bytes = &self.bytes;
+        if let Some(piece) = self.places.chunks_mut(PIECE_ENTRIES).next_back() {
+            piece.sort_unstable_by(|a, b| bytes[a.0..a.1].cmp(&bytes[b.0..b.1]));
+        }
+    }
+
+    /// The entries in memory, in pieces that are in order.
+    fn pieces(&self) -> Vec<impl Iterator<Item = &[u8]>> {
+        let pieces = self.places.chunks(PIECE_ENTRIES);
+        pieces.map(|places| places.iter().map(|&(start, end)| &self.bytes[start..end])).collect()
     }
 
     fn spill(&mut self, context: &BuildContext) -> Result<()> {
-        context.interrupt.check()?;
+        self.sort_last_piece();
         let mut file = context.create(FileKind::Run)?;
-        for (start, end) in self.sorted() {
-            let mut length = Vec::with_capacity(4);
-            length.put_u32((end - start) as u32);
-            file.write(&length)?;
-            file.write(&self.bytes[start..end])?;
-        }
+        let mut pieces = self.pieces();
+        let mut heard = context.heard();
+        merge_sorted(
+            pieces.len(),
+            |piece| Ok(pieces[piece].next()),
+            |entry: &[u8]| {
+                heard()?;
+                let mut length = Vec::with_capacity(4);
+                length.put_u32(entry.len() as u32);
+                file.write(&length)?;
+                file.write(entry)
+            },
+        )?;
+        drop(pieces);
         let length = file.position();
         self.runs.push(SortedRun { file: file.into_temporary()?, length });
         self.bytes.clear();
-        self.ends.clear();
+        self.places.clear();
         Ok(())
     }
 
     /// Calls `each` with all entries in order; equal ones come as often as they were added.
-    pub fn finish(self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let places = self.sorted();
+    pub fn finish(mut self, context: &BuildContext, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.sort_last_piece();
+        let mut pieces = self.pieces();
+        let mut heard = context.heard();
+        let mut each = |entry: &[u8]| {
+            heard()?;
+            each(entry)
+        };
         if self.runs.is_empty() {
-            return places.iter().try_for_each(|&(start, end)| each(&self.bytes[start..end]));
+            return merge_sorted(pieces.len(), |piece| Ok(pieces[piece].next()), each);
         }
         let mut readers: Vec<Reader<'_>> = self.runs.iter().map(Reader::new).collect();
-        let mut memory = places.iter().map(|&(start, end)| self.bytes[start..end].to_vec());
-        // The entries in memory are the input after the last run.
+        let runs = readers.len();
+        // The entries in memory are the inputs after the last run.
         let next = |input: usize| match readers.get_mut(input) {
             Some(reader) => reader.next(),
-            None => Ok(memory.next()),
+            None => Ok(pieces[input - runs].next().map(<[u8]>::to_vec)),
         };
-        merge_sorted(self.runs.len() + 1, next, |entry| each(&entry))
+        merge_sorted(runs + self.places.chunks(PIECE_ENTRIES).len(), next, |entry| each(&entry))
     }
 }
 
@@ -131,5 +154,61 @@ impl Reader<'_> {
         self.fill(length)?;
         self.at += length;
         Ok(Some(self.piece[self.at - length..self.at].to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Interrupt;
+    use testing::random::{SeededRandom, seed_or};
+
+    use super::{EntrySorter, PIECE_ENTRIES};
+    use crate::build::BuildConfig;
+    use crate::bulk::tests::empty_store;
+
+    #[test]
+    fn entries_come_in_order_however_many_pieces_and_runs_they_are() {
+        let mut random = SeededRandom::new(seed_or(11));
+        for (entries, bytes_max) in [
+            (0, 1 << 30),
+            (1_000, 1 << 30),
+            (PIECE_ENTRIES, 1 << 30),
+            (3 * PIECE_ENTRIES + 7, 1 << 30),
+            (3 * PIECE_ENTRIES, 3 << 20),
+        ] {
+            let context = empty_store(1).build(&BuildConfig::default(), &Interrupt::new());
+            let mut sorter = EntrySorter::new(bytes_max);
+            let mut expected: Vec<Vec<u8>> = Vec::new();
+            for _ in 0..entries {
+                let entry = random.below(1 << 20).to_string().into_bytes();
+                sorter.push(&context, &entry).unwrap();
+                expected.push(entry);
+            }
+            expected.sort();
+            let mut found = Vec::new();
+            sorter
+                .finish(&context, |entry| {
+                    found.push(entry.to_vec());
+                    Ok(())
+                })
+                .unwrap();
+            assert!(found == expected, "{entries} entries, {bytes_max} bytes");
+        }
+    }
+
+    #[test]
+    fn a_sort_that_nobody_wants_ends() {
+        let interrupt = Interrupt::new();
+        let context = empty_store(1).build(&BuildConfig::default(), &interrupt);
+        let mut sorter = EntrySorter::new(1 << 30);
+        (0..2 * PIECE_ENTRIES).for_each(|number| sorter.push(&context, &number.to_le_bytes()).unwrap());
+        interrupt.cancel();
+        let mut seen = 0;
+        let ended = sorter.finish(&context, |_| {
+            seen += 1;
+            Ok(())
+        });
+        assert_eq!(ended.unwrap_err().code(), model::ErrorCode::Cancelled);
+        assert!(seen < PIECE_ENTRIES, "{seen}");
     }
 }

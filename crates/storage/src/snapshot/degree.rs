@@ -14,11 +14,6 @@ use crate::memtable::{Adjacency, Link};
 use crate::partition::{LiveSection, Section};
 
 impl Snapshot {
-    /// True if the node has an edge.
-    pub(crate) fn has_edges(&self, node: NodeId) -> Result<bool> {
-        Ok(self.degree(node, Direction::Out, None)? > 0 || self.degree(node, Direction::In, None)? > 0)
-    }
-
     /// Number of edges of each node that an expansion would find.
     pub(super) fn degrees_of(
         &self,

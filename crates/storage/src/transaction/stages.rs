@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use model::interrupt::{check_this_thread, of_this_thread};
-use model::{Column, Result, error};
+use model::{Column, Error, ErrorCode, Result, error};
 
 use super::NativeTransaction;
 use super::spool::Spool;
@@ -90,17 +90,21 @@ impl NativeTransaction {
         for first in (0..rows).step_by(piece) {
             let room = if first > 0 { check_this_thread().and_then(|()| self.make_room()) } else { Ok(()) };
             let done = room.and_then(|()| work(self, first..rows.min(first + piece)));
-            if done.is_err() && self.position() > start {
-                self.undo_call(start)?;
+            if let Err(failure) = done {
+                if self.position() > start {
+                    self.undo_call(start, &failure)?;
+                }
+                return Err(failure);
             }
-            done?;
         }
         Ok(())
     }
 
-    /// Goes back to the start of a call that failed; not where that is in files already.
-    pub(super) fn undo_call(&mut self, start: u64) -> Result<()> {
-        if start >= self.log_start {
+    /// Goes back to the start of a call that failed. Not where that is in files already, nor if nobody wants the statement any
+    /// more: that takes as long as all that was written before, and the statement is rolled back as a whole.
+    pub(super) fn undo_call(&mut self, start: u64, failure: &Error) -> Result<()> {
+        let is_unwanted = matches!(failure.code(), ErrorCode::Cancelled | ErrorCode::Timeout);
+        if start >= self.log_start && !is_unwanted {
             return self.go_back(start);
         }
         self.is_broken = true;
