@@ -23,7 +23,9 @@ use model::meter;
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
-use model::{Column, Error, Interrupt, IsolationLevel, PropertyType, ReadView, Result, Value, WriteTransaction, error};
+use model::{
+    Column, Error, ErrorCode, Interrupt, IsolationLevel, PropertyType, ReadView, Result, Value, WriteTransaction, error,
+};
 
 use crate::Parameters;
 use crate::activity::{Registration, terminated};
@@ -695,10 +697,13 @@ impl Run<'_> {
         let savepoint = transaction.savepoint();
         match self.write(transaction) {
             Ok(done) => Ok(done),
-            Err(failure) => {
-                transaction.rollback_to(savepoint)?;
-                Err(failure)
-            }
+            Err(failure) => match transaction.rollback_to(savepoint) {
+                Ok(()) => Err(failure),
+                Err(kept) if kept.code() == ErrorCode::Unsupported => {
+                    Err(failure.with_remedy("roll back the whole transaction: the source cannot undo a part of it"))
+                }
+                Err(lost) => Err(lost),
+            },
         }
     }
 

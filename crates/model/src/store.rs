@@ -532,7 +532,8 @@ pub struct Savepoint(pub u64);
 
 /// The writing of one transaction. Nothing shows to others before `commit`; dropped without it, nothing happened.
 ///
-/// Contract: each call either happens whole or fails and changes nothing. Ids stay valid until the transaction ends; the
+/// Contract: each call either happens whole or fails and changes nothing; after one that was stopped, since nobody waits for it any
+/// more, a store may ask for a way back to a savepoint before anything else, and refuses to commit. Ids stay valid until the transaction ends; the
 /// ids of nodes also after it was committed.
 pub trait WriteTransaction: Send + Sync {
     /// The graph as this transaction has left it so far.

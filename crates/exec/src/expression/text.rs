@@ -11,14 +11,25 @@ use super::evaluate::truths;
 use crate::allocations::{BYTES_OF_WORK, weight};
 use crate::vector::{Vector, View, common_validity};
 
-/// Patterns that are kept compiled: there may be another in each row.
-const PATTERNS_MAX: usize = 64;
+/// Patterns that are kept compiled: there may be another in each row. Of large ones the last is kept, since their memory is
+/// counted nowhere.
+const PATTERNS_MAX: usize = 16;
+/// Bytes of a compiled pattern from which on it is large.
+const LARGE_BYTES: usize = 256 << 10;
 /// Bytes that a compiled pattern may take.
 const PATTERN_BYTES_MAX: usize = 10 << 20;
+/// Bytes of what a search finds out about its pattern.
+const SEARCH_BYTES_MAX: usize = 1 << 20;
 
 /// The patterns last used, compiled.
 #[derive(Debug, Default)]
-pub(crate) struct PatternCache(Mutex<Map<Arc<str>, Regex>>);
+pub(crate) struct PatternCache(Mutex<Patterns>);
+
+#[derive(Debug, Default)]
+struct Patterns {
+    small: Map<Arc<str>, Regex>,
+    large: Option<(Arc<str>, Regex)>,
+}
 
 /// `left STARTS WITH right` and its kin for each row.
 pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Result<Vector> {
@@ -93,42 +104,55 @@ fn is_match(pattern: &Regex, text: &str) -> Result<bool> {
 impl PatternCache {
     fn get(&self, pattern: &Arc<str>) -> Result<Regex> {
         let mut held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(compiled) = held.get(pattern) {
+        let large = held.large.as_ref().filter(|(known, _)| known == pattern).map(|(_, compiled)| compiled);
+        if let Some(compiled) = held.small.get(pattern).or(large) {
             return Ok(compiled.clone());
         }
         // It may take some milliseconds.
         check_this_thread()?;
-        let compiled = compile(pattern)?;
-        if held.len() >= PATTERNS_MAX {
-            held.clear();
+        check(pattern)?;
+        if let Ok(compiled) = compile(pattern, LARGE_BYTES) {
+            if held.small.len() >= PATTERNS_MAX {
+                held.small.clear();
+            }
+            held.small.insert(pattern.clone(), compiled.clone());
+            return Ok(compiled);
         }
-        held.insert(pattern.clone(), compiled.clone());
+        held.large = None;
+        let compiled = compile(pattern, PATTERN_BYTES_MAX).map_err(|_| {
+            error!(
+                Limit,
+                "the regular expression {} takes more than {PATTERN_BYTES_MAX} bytes compiled",
+                shown(pattern)
+            )
+            .with_remedy("repeat less in it: {0,1000} copies what it repeats a thousand times")
+        })?;
+        held.large = Some((pattern.clone(), compiled.clone()));
         Ok(compiled)
     }
 }
 
-/// A pattern that matches whole texts.
-fn compile(pattern: &str) -> Result<Regex> {
-    // By itself first: what stands around it may make a pattern of what is none, and belongs in no message.
-    if let Err(cause) = regex_syntax::parse(pattern) {
-        let (cause, place) = match &cause {
-            regex_syntax::Error::Parse(cause) => (cause.kind().to_string(), Some(cause.span().start)),
-            regex_syntax::Error::Translate(cause) => (cause.kind().to_string(), Some(cause.span().start)),
-            other => (other.to_string(), None),
-        };
-        let place = place
-            .map_or_else(String::new, |place| format!(" at character {}", pattern[..place.offset].chars().count() + 1));
-        return Err(error!(Argument, "{} is no regular expression: {cause}{place}", shown(pattern)));
-    }
-    let build = |whole: String| RegexBuilder::new(&whole).size_limit(PATTERN_BYTES_MAX).build();
-    let whole = build(format!(r"\A(?:{pattern})\z")).or_else(|cause| match cause {
+/// Fails for what is no pattern by itself: what stands around it may make a pattern of it, and belongs in no message.
+fn check(pattern: &str) -> Result<()> {
+    let Err(cause) = regex_syntax::parse(pattern) else { return Ok(()) };
+    let (cause, place) = match &cause {
+        regex_syntax::Error::Parse(cause) => (cause.kind().to_string(), Some(cause.span().start)),
+        regex_syntax::Error::Translate(cause) => (cause.kind().to_string(), Some(cause.span().start)),
+        other => (other.to_string(), None),
+    };
+    let place = place
+        .map_or_else(String::new, |place| format!(" at character {}", pattern[..place.offset].chars().count() + 1));
+    Err(error!(Argument, "{} is no regular expression: {cause}{place}", shown(pattern)))
+}
+
+/// A pattern that matches whole texts, in at most so many bytes.
+fn compile(pattern: &str, bytes_max: usize) -> std::result::Result<Regex, regex::Error> {
+    let build =
+        |whole: String| RegexBuilder::new(&whole).size_limit(bytes_max).dfa_size_limit(SEARCH_BYTES_MAX).build();
+    build(format!(r"\A(?:{pattern})\z")).or_else(|cause| match cause {
         // A comment of the verbose mode would go on.
         regex::Error::Syntax(_) => build(format!("\\A(?:{pattern}\n)\\z")),
         other => Err(other),
-    });
-    whole.map_err(|_| {
-        error!(Limit, "the regular expression {} takes more than {PATTERN_BYTES_MAX} bytes compiled", shown(pattern))
-            .with_remedy("repeat less in it: {0,1000} copies what it repeats a thousand times")
     })
 }
 

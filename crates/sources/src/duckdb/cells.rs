@@ -147,20 +147,20 @@ fn plain(of: u32, vector: Vector<'_>, row: usize, form: Form) -> Read<Value> {
         id::VARCHAR => Value::string(&String::from_utf8_lossy(vector.bytes(row))),
         id::BLOB => Value::Bytes(vector.bytes(row).into()),
         id::DATE => match vector.fixed::<i32>(row) {
-            i32::MAX | -2_147_483_647 => return Err("an infinite date".to_owned()),
+            i32::MAX => infinite("", form)?,
+            -2_147_483_647 => infinite("-", form)?,
             days => Value::Date(Date(days.into())),
         },
         id::TIME => time(vector.fixed::<i64>(row), 1_000),
         id::TIME_NS => time(vector.fixed::<i64>(row), 1),
         id::TIME_TZ => time_with_offset(vector.fixed(row)),
-        id::TIMESTAMP => Value::LocalDateTime(moment(vector.fixed(row), MICROS)?),
-        id::TIMESTAMP_S => Value::LocalDateTime(moment(vector.fixed(row), 1)?),
-        id::TIMESTAMP_MS => Value::LocalDateTime(moment(vector.fixed(row), 1_000)?),
-        id::TIMESTAMP_NS => Value::LocalDateTime(moment(vector.fixed(row), 1_000_000_000)?),
-        id::TIMESTAMP_TZ => {
-            let at = moment(vector.fixed(row), MICROS)?;
+        id::TIMESTAMP => moment(vector.fixed(row), MICROS, form, Value::LocalDateTime)?,
+        id::TIMESTAMP_S => moment(vector.fixed(row), 1, form, Value::LocalDateTime)?,
+        id::TIMESTAMP_MS => moment(vector.fixed(row), 1_000, form, Value::LocalDateTime)?,
+        id::TIMESTAMP_NS => moment(vector.fixed(row), 1_000_000_000, form, Value::LocalDateTime)?,
+        id::TIMESTAMP_TZ => moment(vector.fixed(row), MICROS, form, |at| {
             Value::DateTime(DateTime { seconds: at.seconds, nanosecond: at.nanosecond, zone: Zone::UTC })
-        }
+        })?,
         id::INTERVAL => {
             let Interval { months, days, micros } = vector.fixed(row);
             Value::Duration(Duration {
@@ -232,12 +232,22 @@ fn time_with_offset(bits: u64) -> Value {
 }
 
 /// A moment in units of which a second has so many.
-fn moment(units: i64, of_second: i64) -> Read<LocalDateTime> {
-    if units == i64::MAX || units == -i64::MAX {
-        return Err("an infinite moment".to_owned());
+fn moment(units: i64, of_second: i64, form: Form, value: impl FnOnce(LocalDateTime) -> Value) -> Read<Value> {
+    match units {
+        i64::MAX => return infinite("", form),
+        -9_223_372_036_854_775_807 => return infinite("-", form),
+        _ => {}
     }
     let nanosecond = units.rem_euclid(of_second) * (1_000_000_000 / of_second);
-    Ok(LocalDateTime { seconds: units.div_euclid(of_second), nanosecond: nanosecond as u32 })
+    Ok(value(LocalDateTime { seconds: units.div_euclid(of_second), nanosecond: nanosecond as u32 }))
+}
+
+/// A date or moment before or after all others: a string where strings are asked for.
+fn infinite(sign: &str, form: Form) -> Read<Value> {
+    match form {
+        Form::Digits => Ok(Value::String(format!("{sign}infinity").into())),
+        Form::Shown | Form::Float | Form::Stored => Err("a day or moment that is infinite".to_owned()),
+    }
 }
 
 /// A UUID, whose highest bit is turned so that they compare as numbers with a sign.

@@ -6,6 +6,7 @@
 //! Uses unsafe code: functions of another language are called by the signatures that are stated here.
 #![allow(unsafe_code, reason = "the library is loaded while the program runs")]
 
+use std::error::Error;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -167,7 +168,8 @@ fn load() -> Result<Functions> {
         let found = unsafe { Library::new(&file) }.and_then(Functions::find);
         match found {
             Ok(functions) => return Ok(functions),
-            Err(cause) => failures.push(cause.to_string()),
+            // The cause says which file, and what it lacks.
+            Err(failure) => failures.push(failure.source().map_or(failure.to_string(), |cause| cause.to_string())),
         }
     }
     Err(error!(Source, "the library of DuckDB cannot be loaded: {}", failures.join("; ")).with_remedy(format!(

@@ -50,7 +50,7 @@ impl<'c> Rows<'c> {
         let columns = self.columns.iter().enumerate().map(|(at, (column, plan, form))| {
             plan.read(chunk.vector(at), chunk.rows(), *form).map_err(|value| {
                 error!(Definition, "{name}: the column {column} holds {value}")
-                    .with_remedy("give its property the type STRING or FLOAT in the definition")
+                    .with_remedy("give its property the type STRING in the definition, or FLOAT if it is a number")
             })
         });
         columns.collect::<Result<_>>().map(Some)
@@ -203,6 +203,7 @@ pub(super) fn told(name: &str, failure: &str, statement: &str) -> Error {
     let (kind, message) = failure.split_once(" Error: ").unwrap_or(("", failure));
     let is = |part: &str| message.contains(part);
     let code = match kind {
+        "IO" if is("Could not set lock") => ErrorCode::Source,
         _ if is("read-only mode") => ErrorCode::ReadOnly,
         _ if is("is a generated column") => ErrorCode::ReadOnly,
         "Catalog" | "Binder" | "Parser" => ErrorCode::Definition,
@@ -214,12 +215,18 @@ pub(super) fn told(name: &str, failure: &str, statement: &str) -> Error {
         "IO" if is("No space left") => ErrorCode::DiskFull,
         _ => ErrorCode::Source,
     };
-    // The first line says it; what follows points into the statement, which is told by itself.
+    // The first line says it; what follows points into the statement, which is told by itself, or into documents.
     let line = message.lines().next().unwrap_or(message);
+    let line = [" If this is an unexpected", " See also http", " However, you would"]
+        .into_iter()
+        .fold(line, |line, more| line.split(more).next().unwrap_or(line));
     let line = if code == ErrorCode::Source && !kind.is_empty() { format!("{kind}: {line}") } else { line.to_owned() };
     let error = failed(code, name, &line, statement);
     match code {
         ErrorCode::ReadOnly if is("is a generated column") => error.with_remedy(CHANGE_ITS_SOURCES),
+        ErrorCode::Constraint if is("still referenced by a foreign key") => {
+            error.with_remedy("delete what refers to it first, in a transaction of its own: DuckDB asks for that")
+        }
         _ if is("Could not set lock") => error.with_remedy(
             "another program has the file open for writing: close it there, or have both open it for reading only",
         ),

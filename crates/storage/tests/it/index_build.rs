@@ -398,11 +398,13 @@ fn a_long_change_of_indexed_edges_is_stopped_on_the_way() {
     let graph = Graph::fill(&store, 30_000);
     build(&store, Kind::EdgeIndex, &[], 0, &mut || {}).unwrap();
     let mut transaction = store.write().unwrap();
+    let savepoint = transaction.savepoint();
     let interrupt = ends_after(1);
     let listening = interrupt.listen();
     let error = graph.set_all_edges(&mut *transaction, 77).unwrap_err();
     drop(listening);
     assert_eq!(error.code(), ErrorCode::Timeout, "{error}");
+    transaction.rollback_to(savepoint).unwrap();
     graph.check(transaction.view(), Kind::EdgeIndex, "stopped");
     graph.set_all_edges(&mut *transaction, 78).unwrap();
     graph.check(transaction.view(), Kind::EdgeIndex, "changed");

@@ -84,14 +84,27 @@ impl World {
     }
 
     fn set(&self, transaction: &mut dyn WriteTransaction, rows: &[usize], values: &Column) -> Result<()> {
+        self.set_before(transaction, rows, values, || {})
+    }
+
+    /// The same; calls a function before the call of the store.
+    fn set_before<T>(
+        &self,
+        transaction: &mut dyn WriteTransaction,
+        rows: &[usize],
+        values: &Column,
+        before: impl FnOnce() -> T,
+    ) -> Result<()> {
         match self.kind {
             Kind::Edge => {
                 let all = self.edges(transaction.view());
                 let edges: Vec<EdgeId> = rows.iter().map(|&row| all[row].0).collect();
+                let _meanwhile = before();
                 transaction.set_edge_properties(&edges, self.key, values)
             }
             Kind::Node | Kind::Pair => {
                 let nodes: Vec<NodeId> = rows.iter().map(|&row| self.nodes[row]).collect();
+                let _meanwhile = before();
                 transaction.set_node_properties(&nodes, self.key, values)
             }
         }
@@ -185,13 +198,22 @@ fn a_long_call_is_stopped_between_its_pieces() {
     for kind in KINDS {
         let world = World::new(kind, MANY, None);
         let rows: Vec<usize> = (0..MANY).collect();
+        let stop = |transaction: &mut dyn WriteTransaction| {
+            let interrupt = Interrupt::new();
+            interrupt.cancel();
+            let values = Column::from_values(&ints((0..MANY).rev()));
+            let stopped = world.set_before(transaction, &rows, &values, || interrupt.listen());
+            assert_eq!(stopped.unwrap_err().code(), ErrorCode::Cancelled, "{kind:?}");
+        };
+        // What was stopped half way is not committed.
         let mut transaction = world.store.write().unwrap();
-        let interrupt = Interrupt::new();
-        interrupt.cancel();
-        let listening = interrupt.listen();
-        let stopped = world.set(&mut *transaction, &rows, &Column::from_values(&ints((0..MANY).rev())));
-        assert_eq!(stopped.unwrap_err().code(), ErrorCode::Cancelled, "{kind:?}");
-        drop(listening);
+        stop(&mut *transaction);
+        assert_eq!(transaction.commit().unwrap_err().code(), ErrorCode::TransactionState, "{kind:?}");
+        world.check_committed(&ints(0..MANY), &format!("{kind:?}"));
+        let mut transaction = world.store.write().unwrap();
+        let savepoint = transaction.savepoint();
+        stop(&mut *transaction);
+        transaction.rollback_to(savepoint).unwrap();
         world.check(transaction.view(), &ints(0..MANY), &format!("{kind:?}"));
         // Nothing of it is left to be compared.
         world.set(&mut *transaction, &rows, &Column::from_values(&ints((0..MANY).rev()))).unwrap();
