@@ -92,8 +92,9 @@ impl Engine for Duckdb {
     }
 
     fn unwritable(&self) -> Option<Error> {
-        let refused =
-            || error!(ReadOnly, "{}: opened for reading only", self.name).with_remedy("attach it with ?mode=rw");
+        let refused = || {
+            error!(ReadOnly, "{}: opened for reading only", self.name).with_remedy("attach it with ?mode=rw in its URL")
+        };
         self.is_read_only.then(refused)
     }
 

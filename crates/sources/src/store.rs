@@ -256,7 +256,14 @@ impl SourceStore {
         if self.shared.capabilities.writes {
             return Ok(());
         }
-        let name = self.shared.connector.name();
+        let connector = &self.shared.connector;
+        // A connector that cannot write says best why.
+        if !connector.abilities().writes
+            && let Err(refused) = connector.write()
+        {
+            return Err(refused);
+        }
+        let name = connector.name();
         Err(model::error!(ReadOnly, "{name} can only be read")
             .with_remedy("write to it by its own means, or copy it with PRELOAD"))
     }

@@ -200,7 +200,7 @@ fn what_a_source_cannot_write_is_refused() {
         t.add_labels(&[NodeId(77)], &[label])
     });
     let error = World::new(1, Abilities { writes: false, ..PLAIN }, true).store().write().err().unwrap();
-    assert_eq!((error.code(), error.message()), (ErrorCode::ReadOnly, "memory can only be read"));
+    assert_eq!((error.code(), error.message()), (ErrorCode::ReadOnly, "memory: cannot be written"));
 }
 
 #[test]
