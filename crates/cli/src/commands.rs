@@ -8,9 +8,9 @@ use client::{Address, Graph};
 use database::trace::Recording;
 use database::{Access, Config, Database, Error, ErrorCode, Interrupt, SlowLog};
 
-use crate::arguments::{self, Arguments, Command, OpeningArguments};
+use crate::arguments::{self, Command, OpeningArguments};
 use crate::failure::{Failure, Outcome};
-use crate::{format, shell, signals, values};
+use crate::signals;
 
 mod advise;
 pub(crate) mod backup;
@@ -29,50 +29,31 @@ mod replay;
 mod serve;
 mod source;
 
-/// Runs the command that was asked for.
-pub(crate) fn run(arguments: Arguments) -> Outcome<()> {
-    match arguments.command {
-        Some(Command::Query(arguments)) => query::run(&arguments),
-        Some(Command::Serve(arguments)) => serve::run(&arguments),
-        Some(Command::Import(arguments)) => import::run(&arguments),
-        Some(Command::Export(arguments)) => export::run(&arguments),
-        Some(Command::Info(arguments)) => info::run(&arguments),
-        Some(Command::Check(arguments)) => check::run(&arguments),
-        Some(Command::Compact(arguments)) => compact::run(&arguments),
-        Some(Command::Backup(arguments)) => backup::run(&arguments),
-        Some(Command::Restore(arguments)) => backup::restore(&arguments),
-        Some(Command::Recover(arguments)) => recover::run(&arguments),
-        Some(Command::Source(command)) => source::run(&command),
-        Some(Command::Generate(arguments)) => generate::run(&arguments),
-        Some(Command::Introspect(arguments)) => introspect::run(&arguments),
-        Some(Command::Advise(arguments)) => advise::run(&arguments),
-        Some(Command::Replay(arguments)) => replay::run(&arguments),
-        Some(Command::Bench(command)) => bench::run(&command),
-        Some(Command::Demo(arguments)) => demo::run(&arguments),
-        None => {
-            let shell = arguments.shell;
-            let Some(store) = &shell.store else {
-                return Err(Failure::Usage("expected a store or a command".into()));
-            };
-            if !is_address(store) {
-                check_new_store(store)?;
-            }
-            let graph = reach(store, &shell.opening, Access::ReadWrite)?;
-            let parameters = values::parameters(&shell.parameters)?;
-            let Some(text) = &shell.query else {
-                return shell::run(&graph, parameters, shell.format, shell.null);
-            };
-            let format = shell.format.unwrap_or_else(format::default_format);
-            let manner = query::Manner { format, null: shell.null, stats: query::Stats::Show };
-            let mut session = graph.session();
-            query::run_text(&mut session, query::Script::whole(text), &parameters, &manner)?;
-            query::ended(&session)
-        }
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Outcome<()> {
+    match command {
+        Command::Query(arguments) => query::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Compact(arguments) => compact::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => backup::restore(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
+        Command::Source(command) => source::run(&command),
+        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Introspect(arguments) => introspect::run(&arguments),
+        Command::Advise(arguments) => advise::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Bench(command) => bench::run(&command),
+        Command::Demo(arguments) => demo::run(&arguments),
     }
 }
 
 /// A store that is not there is made only where the name says that a store is meant, and no command that is mistyped.
-fn check_new_store(path: &Path) -> Outcome<()> {
+pub(crate) fn check_new_store(path: &Path) -> Outcome<()> {
     let is_store = path.extension().is_some_and(|extension| extension == "knot");
     if is_store || database::is_ring(path) || path.exists() {
         return Ok(());
@@ -115,13 +96,13 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
 }
 
 /// True if the graph is on a server.
-fn is_address(path: &Path) -> bool {
+pub(crate) fn is_address(path: &Path) -> bool {
     path.to_str().is_some_and(Address::is_one)
 }
 
 /// The graph of a store or a server, as the command line says, to run statements. A store that another process has open is written
 /// through that.
-fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Graph> {
+pub(crate) fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Graph> {
     let config = configuration(opening, access)?;
     let interrupt = Interrupt::new();
     let _cancelling = signals::cancel_with(interrupt.clone());

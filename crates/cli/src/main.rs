@@ -26,6 +26,9 @@ mod values;
 
 fn main() -> std::process::ExitCode {
     let arguments = arguments::Arguments::of_process();
-    let outcome = signals::install().and_then(|()| commands::run(arguments));
+    let outcome = signals::install().and_then(|()| match arguments.command {
+        Some(command) => commands::run(command),
+        None => shell::start(&arguments.shell),
+    });
     failure::exit_code(outcome)
 }

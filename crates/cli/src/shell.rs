@@ -11,15 +11,15 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use client::{Graph, Session};
-use database::{Error, ErrorCode, Parameters, Value};
+use database::{Access, Error, ErrorCode, Parameters, Value};
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 
-use crate::arguments::Format;
-use crate::commands::backup;
+use crate::arguments::{Format, ShellArguments};
 use crate::commands::query::{Manner, Script, Stats, ended, run_text, settle};
+use crate::commands::{backup, check_new_store, is_address, reach};
 use crate::failure::{self, Failure, Outcome, not_utf8};
 use crate::{format, signals, values};
 
@@ -43,8 +43,28 @@ Ctrl-C cancels what runs. EXPLAIN and PROFILE before a query show its plan.";
 /// Lines of history kept.
 const HISTORY_LINES: usize = 10_000;
 
+/// Opens the store or server of the command line, and runs what it says there, or the shell.
+pub(crate) fn start(arguments: &ShellArguments) -> Outcome<()> {
+    let Some(store) = &arguments.store else {
+        return Err(Failure::Usage("expected a store or a command".into()));
+    };
+    if !is_address(store) {
+        check_new_store(store)?;
+    }
+    let graph = reach(store, &arguments.opening, Access::ReadWrite)?;
+    let parameters = values::parameters(&arguments.parameters)?;
+    let Some(text) = &arguments.query else {
+        return run(&graph, parameters, arguments.format, arguments.null.clone());
+    };
+    let format = arguments.format.unwrap_or_else(format::default_format);
+    let manner = Manner { format, null: arguments.null.clone(), stats: Stats::Show };
+    let mut session = graph.session();
+    run_text(&mut session, Script::whole(text), &parameters, &manner)?;
+    ended(&session)
+}
+
 /// Runs the shell until the input ends. Without a terminal, runs the statements of standard input.
-pub(crate) fn run(graph: &Graph, parameters: Parameters, chosen: Option<Format>, null: Option<String>) -> Outcome<()> {
+fn run(graph: &Graph, parameters: Parameters, chosen: Option<Format>, null: Option<String>) -> Outcome<()> {
     let format = chosen.unwrap_or_else(format::default_format);
     let manner = Manner { format, null, stats: Stats::Show };
     let mut shell = Shell { graph, session: graph.session(), parameters, manner };

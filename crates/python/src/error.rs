@@ -7,6 +7,11 @@ use model::error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// The error of rows that were given already.
+pub(crate) fn consumed() -> Error {
+    error!(Closed, "the rows of this result have been read already").with_remedy("run the query again")
+}
+
 /// The error of all that a fork has taken over.
 pub(crate) fn forked() -> Error {
     error!(Closed, "the database was opened by another process, of which this one is a fork").with_remedy(

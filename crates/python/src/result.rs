@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use database::{Error, Phase, ResultBatch, StatementSummary, Wait};
+use database::{Phase, ResultBatch, StatementSummary, Wait};
 use model::{ColumnData, error};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -15,7 +15,7 @@ use crate::arrow::export::Layout;
 use crate::arrow::kind::Kind;
 use crate::arrow::stream::{ArrowStream, Reader, capsule};
 use crate::convert::to_python;
-use crate::error::{Failure, raised};
+use crate::error::{Failure, consumed, raised};
 use crate::pipe::{Found, Told, Types};
 use crate::record::{Header, Record};
 use crate::signals;
@@ -33,11 +33,6 @@ fn warn(py: Python<'_>, summary: &StatementSummary) -> PyResult<()> {
     }
     let hints: Vec<&str> = summary.hints.iter().map(|hint| hint.message.as_str()).collect();
     py.import("knotwork._summary")?.getattr("warn")?.call1((hints,)).map(|_| ())
-}
-
-/// The error of rows that were given already.
-pub(crate) fn consumed() -> Error {
-    error!(Closed, "the rows of this result have been read already").with_remedy("run the query again")
 }
 
 /// The number of rows that are asked for.

@@ -477,7 +477,7 @@ impl WriteTransaction for NativeTransaction {
 const FREED_ASIDE_BYTES: usize = 8 << 20;
 
 impl Drop for NativeTransaction {
-    /// Who gave a large transaction up is not to wait until millions of small pieces of memory are free.
+    /// A large transaction is given up at once: to free millions of small pieces of memory takes a while.
     fn drop(&mut self) {
         self.give_back(0);
         if self.log.len() < FREED_ASIDE_BYTES {
@@ -488,7 +488,7 @@ impl Drop for NativeTransaction {
         let roots = std::mem::take(&mut self.roots);
         let nothing = self.start.engine().memory().empty(Consumer::Memtable);
         let held = std::mem::replace(&mut self.held, nothing);
-        // Where no thread can be had, it is freed here, as the closure that was not run is dropped.
+        // If there is no thread for it, it is freed here: a closure that was not run is dropped.
         let thread = std::thread::Builder::new().name("knotwork-free".into());
         drop(thread.spawn(move || drop((written, roots, held))));
     }

@@ -76,8 +76,8 @@ const CIRCLES: &[Circles] = &[
     ("bolt", &[], 0),
     ("server", &[("connection", "login"), ("connection", "serve"), ("connection", "statement"), ("pool", "serve")], 5),
     ("client", &[("graph", "session")], 2),
-    ("cli", &[("commands", "shell")], 2),
-    ("python", &[("connection", "database"), ("convert", "entity")], 4),
+    ("cli", &[], 0),
+    ("python", &[("connection", "database"), ("convert", "entity")], 2),
     ("testing", &[], 0),
 ];
 

@@ -94,7 +94,7 @@ impl ArrowStream {
         // A schema is a wish; types are what the values are.
         let _ = requested_schema;
         let reader = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let reader = reader.ok_or_else(|| crate::error::raised(crate::result::consumed()))?;
+        let reader = reader.ok_or_else(|| crate::error::raised(crate::error::consumed()))?;
         capsule(py, reader)
     }
 }

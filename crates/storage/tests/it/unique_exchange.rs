@@ -205,7 +205,7 @@ fn a_long_call_is_stopped_between_its_pieces() {
             let stopped = world.set_before(transaction, &rows, &values, || interrupt.listen());
             assert_eq!(stopped.unwrap_err().code(), ErrorCode::Cancelled, "{kind:?}");
         };
-        // What was stopped half way is not committed.
+        // A change that was stopped half way is not committed.
         let mut transaction = world.store.write().unwrap();
         stop(&mut *transaction);
         assert_eq!(transaction.commit().unwrap_err().code(), ErrorCode::TransactionState, "{kind:?}");
