@@ -37,6 +37,9 @@ pub(crate) const CODE: Code = Code {
     inspect: Some(|url| Ok(Box::new(connector(url, &GraphDefinition::default())?))),
 };
 
+/// Settings of DuckDB that a URL may have. Others would let whoever may attach a file reach files beside it.
+const SETTINGS: &[&str] = &["memory_limit", "threads"];
+
 /// A source from a URL: `duckdb:path`, with `?mode=rw` to write, and settings of DuckDB. Opens nothing yet.
 fn connector(url: &str, definition: &GraphDefinition) -> Result<EmbeddedConnector<Duckdb>> {
     let engine = parse(url)?;
@@ -116,16 +119,22 @@ fn parse(url: &str) -> Result<Duckdb> {
         return Err(bad("expected a path after duckdb:"));
     }
     let mut settings = Settings::new();
-    // A question fetches nothing from elsewhere.
+    // A question fetches nothing from elsewhere, and a query of a definition reads no other file.
     settings.insert("autoinstall_known_extensions".into(), "false".into());
+    settings.insert("enable_external_access".into(), "false".into());
     let mut is_read_only = true;
     for setting in given.split('&').filter(|setting| !setting.is_empty()) {
         match setting.split_once('=') {
             Some(("mode", "ro")) => is_read_only = true,
             Some(("mode", "rw")) => is_read_only = false,
             Some(("mode", _)) => return Err(bad("the mode is ro or rw")),
-            Some((name, value)) => drop(settings.insert(name.to_owned(), value.to_owned())),
-            None => return Err(bad(&format!("expected a name and a value in `{setting}`"))),
+            Some((name, value)) if SETTINGS.contains(&name) => {
+                settings.insert(name.to_owned(), value.to_owned());
+            }
+            _ => {
+                let known = SETTINGS.join(", ");
+                return Err(bad(&format!("there is no setting `{setting}`, only mode, {known}")));
+            }
         }
     }
     let mode = if is_read_only { "READ_ONLY" } else { "READ_WRITE" };
@@ -140,9 +149,9 @@ mod tests {
     #[test]
     fn urls_name_a_file() {
         for (url, path, is_read_only, settings) in [
-            ("duckdb:a/b.duckdb", "a/b.duckdb", true, 2),
-            ("duckdb:///a/b.duckdb?mode=rw", "/a/b.duckdb", false, 2),
-            ("duckdb:b.db?threads=2&mode=ro", "b.db", true, 3),
+            ("duckdb:a/b.duckdb", "a/b.duckdb", true, 3),
+            ("duckdb:///a/b.duckdb?mode=rw", "/a/b.duckdb", false, 3),
+            ("duckdb:b.db?threads=2&mode=ro", "b.db", true, 4),
         ] {
             let engine = parse(url).unwrap();
             assert_eq!(
@@ -151,7 +160,7 @@ mod tests {
                 "{url}"
             );
         }
-        for url in ["duckdb:", "duckdb:a?mode=x", "duckdb:a?b"] {
+        for url in ["duckdb:", "duckdb:a?mode=x", "duckdb:a?b", "duckdb:a?enable_external_access=true"] {
             assert!(parse(url).is_err(), "{url}");
         }
     }

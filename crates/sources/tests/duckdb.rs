@@ -248,8 +248,13 @@ fn what_is_not_there_is_named() {
     let failure = connect(&text, &definition).unwrap().facts().unwrap_err();
     assert_eq!(failure.code(), ErrorCode::Source, "{failure}");
     assert!(failure.message().contains("not a valid DuckDB database file"), "{failure}");
-    let failure = connect(&format!("{url}&no_such=1"), &definition).unwrap().facts().unwrap_err();
-    assert!(failure.message().contains("settings") || failure.message().contains("no_such"), "{failure}");
+    let failure = connect(&format!("{url}&no_such=1"), &definition).err().unwrap();
+    assert!(
+        failure.message().contains("there is no setting `no_such=1`, only mode, memory_limit, threads"),
+        "{failure}"
+    );
+    let failure = connect(&url.replace("threads=2", "threads=none"), &definition).unwrap().facts().unwrap_err();
+    assert!(failure.message().contains("settings") || failure.message().contains("threads"), "{failure}");
     // A table that was changed under a definition.
     connector.facts().unwrap();
     duckdb::execute(&url, "DROP TABLE knows").unwrap();
@@ -257,6 +262,23 @@ fn what_is_not_there_is_named() {
     let failure = connector.read().unwrap().ask(&[question], &mut |_, _| Ok(true)).unwrap_err();
     assert_eq!(failure.code(), ErrorCode::Definition, "{failure}");
     assert!(failure.message().contains("Table with name knows does not exist"), "{failure}");
+}
+
+#[test]
+fn a_query_of_a_definition_reads_no_other_file() {
+    let folder = Folder::new();
+    let Some(url) = database(&folder, "CREATE TABLE t (id INTEGER PRIMARY KEY)") else { return };
+    let secret = folder.path().join("secret.csv");
+    std::fs::write(&secret, "id\n1\n").unwrap();
+    for query in
+        [format!("SELECT * FROM read_csv('{}')", secret.display()), format!("SELECT * FROM '{}'", secret.display())]
+    {
+        let definition = serde_json::json!({ "nodes": { "T": { "sql": query, "key": "id", "properties": ["id"] } } });
+        let definition = GraphDefinition::from_json(&definition.to_string()).unwrap();
+        let connector = connect(&url, &definition).unwrap();
+        let failure = connector.read().unwrap().ask(&[all_nodes(&[0])], &mut |_, _| Ok(true)).unwrap_err();
+        assert!(failure.message().contains("disabled"), "{failure}");
+    }
 }
 
 #[test]
