@@ -8,6 +8,7 @@ use std::ffi::{CString, c_char};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use super::library::{Count, DONE, Functions, Handle, RawResult, library, text_of};
 
@@ -34,6 +35,9 @@ unsafe impl Sync for Database {}
 static OPEN: Mutex<BTreeMap<PathBuf, Weak<Database>>> = Mutex::new(BTreeMap::new());
 /// A file was closed.
 static CLOSED: Condvar = Condvar::new();
+/// Time that somebody who closes a file is waited for, and how often if others have it with other settings.
+const CLOSING_WAIT: Duration = Duration::from_millis(20);
+const CLOSING_WAITS: u32 = 50;
 
 impl Database {
     /// Opens a file, or shares it with others here who have opened it with the same settings.
@@ -41,17 +45,24 @@ impl Database {
         let functions = library()?;
         let path = place_of(file);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waits = 0;
         while let Some(known) = open.get(&path) {
-            match known.upgrade() {
-                Some(shared) if shared.settings == *settings => return Ok(Ok(shared)),
-                Some(_shared) => {
-                    // If it is the last that has it, it closes the file, which takes the lock.
-                    drop(open);
+            // Those who have it with other settings may be about to close it: their threads end by themselves.
+            if let Some(shared) = known.upgrade() {
+                if shared.settings == *settings {
+                    return Ok(Ok(shared));
+                }
+                // If it is the last that has it, it closes the file, which takes the lock.
+                drop(open);
+                drop(shared);
+                if waits == CLOSING_WAITS {
                     return Ok(Err("IO Error: the file is open in this program with other settings".to_owned()));
                 }
-                // Another thread is closing it.
-                None => open = CLOSED.wait(open).unwrap_or_else(PoisonError::into_inner),
+                waits += 1;
+                open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
             }
+            let waited = CLOSED.wait_timeout(open, CLOSING_WAIT);
+            open = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         if is_open_elsewhere(&path) {
             return Ok(Err("IO Error: the file is open in this program by DuckDB itself".to_owned()));
