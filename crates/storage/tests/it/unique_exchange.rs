@@ -34,11 +34,12 @@ const KINDS: [Kind; 3] = [Kind::Node, Kind::Pair, Kind::Edge];
 /// A store whose rows, nodes or edges, have unique values.
 struct World {
     kind: Kind,
-    directory: TestDirectory,
     store: NativeStore,
     label: LabelId,
     key: PropertyKeyId,
     nodes: Vec<NodeId>,
+    /// Goes last: until it is closed the store writes files in the background.
+    directory: TestDirectory,
 }
 
 impl World {
