@@ -9,6 +9,7 @@ use model::column::ColumnBuilder;
 use model::{EdgeId, EdgeTypeId, Interrupt, Map, NodeId, PropertyKeyId, Result, Value};
 
 use crate::build::BuildConfig;
+use crate::build::context::heard;
 use crate::bulk::{self, Built, Changes, EdgePropertyChange, NewEdgeRows, NodeChange};
 use crate::memtable::{Memtable, Properties, edge_id};
 use crate::version::Version;
@@ -45,14 +46,14 @@ fn changes(
 ) -> Result<(Changes, Vec<Vec<EdgeId>>)> {
     let changed = memtable.edge_changes.iter();
     let deleted = changed.clone().filter(|(_, change)| change.is_deleted).map(|(&edge, _)| EdgeId(edge));
-    let mut deleted_edges: Vec<EdgeId> = heard(interrupt, deleted).collect::<Result<_>>()?;
+    let mut deleted_edges: Vec<EdgeId> = interruptible(interrupt, deleted).collect::<Result<_>>()?;
     deleted_edges.sort_unstable();
     let properties = |(&edge, change): (&u64, &crate::memtable::EdgeChange)| {
         let entries = change.properties.entries().to_vec();
         entries.into_iter().map(move |(key, value)| EdgePropertyChange { edge: EdgeId(edge), key, value })
     };
     let changed = changed.filter(|(_, change)| !change.is_deleted).flat_map(properties);
-    let mut edge_properties: Vec<EdgePropertyChange> = heard(interrupt, changed).collect::<Result<_>>()?;
+    let mut edge_properties: Vec<EdgePropertyChange> = interruptible(interrupt, changed).collect::<Result<_>>()?;
     edge_properties.sort_unstable_by_key(|change| (change.edge, change.key));
     let mut new_edges = new_edges(memtable, interrupt)?;
     if !memtable.schema.sort_keys.is_empty() && !edge_properties.is_empty() {
@@ -130,7 +131,7 @@ fn node_changes(memtable: &Memtable, interrupt: &Interrupt) -> Result<Vec<NodeCh
         labels: Some(record.labels.to_vec()),
         properties: record.properties.entries().to_vec(),
     });
-    heard(interrupt, changed.chain(new)).collect()
+    interruptible(interrupt, changed.chain(new)).collect()
 }
 
 /// Edges of one type that get columns together.
@@ -143,7 +144,7 @@ const CHUNK_CELLS: usize = 1 << 22;
 fn new_edges(memtable: &Memtable, interrupt: &Interrupt) -> Result<Vec<EdgesWithIds>> {
     let mut open: Map<EdgeTypeId, Chunk> = Map::default();
     let mut done = Vec::new();
-    for edge in heard(interrupt, (0..).zip(memtable.new_edges())) {
+    for edge in interruptible(interrupt, (0..).zip(memtable.new_edges())) {
         let (ordinal, (link, number, properties)) = edge?;
         if link.is_deleted {
             continue;
@@ -159,15 +160,10 @@ fn new_edges(memtable: &Memtable, interrupt: &Interrupt) -> Result<Vec<EdgesWith
     Ok(done)
 }
 
-/// Items, among which it is heard now and then whether the flush is wanted still: a store that is closed waits for it.
-fn heard<T>(interrupt: &Interrupt, items: impl Iterator<Item = T>) -> impl Iterator<Item = Result<T>> {
-    const ITEMS: usize = 4_096;
-    items.enumerate().map(move |(at, item)| {
-        if at % ITEMS == ITEMS - 1 {
-            interrupt.check()?;
-        }
-        Ok(item)
-    })
+/// Items, between which the interrupt is checked: a store that is closed waits for its flush.
+fn interruptible<T>(interrupt: &Interrupt, items: impl Iterator<Item = T>) -> impl Iterator<Item = Result<T>> {
+    let mut check = heard(interrupt);
+    items.map(move |item| check().map(|()| item))
 }
 
 #[derive(Default)]

@@ -145,7 +145,7 @@ fn check(pattern: &str) -> Result<()> {
     Err(error!(Argument, "{} is no regular expression: {cause}{place}", shown(pattern)))
 }
 
-/// A pattern that matches whole texts, in at most so many bytes.
+/// Compiles a pattern to match whole strings, within a size limit.
 fn compile(pattern: &str, bytes_max: usize) -> std::result::Result<Regex, regex::Error> {
     let build =
         |whole: String| RegexBuilder::new(&whole).size_limit(bytes_max).dfa_size_limit(SEARCH_BYTES_MAX).build();

@@ -207,7 +207,7 @@ fn digits_of(number: i128, scale: u32) -> String {
     }
 }
 
-/// A time of day in a unit of so many nanoseconds; what is none, as midnight at the end of a day, is a string.
+/// A time of day from a count of units of `nanos` nanoseconds; 24:00, which is out of range here, is a string.
 fn time(units: i64, nanos: i64) -> Value {
     let nanos = units.saturating_mul(nanos);
     if (0..NANOS_OF_DAY).contains(&nanos) {
@@ -231,7 +231,7 @@ fn time_with_offset(bits: u64) -> Value {
     }
 }
 
-/// A moment in units of which a second has so many.
+/// A timestamp from a count of units, `of_second` to a second.
 fn moment(units: i64, of_second: i64, form: Form, value: impl FnOnce(LocalDateTime) -> Value) -> Read<Value> {
     match units {
         i64::MAX => return infinite("", form),

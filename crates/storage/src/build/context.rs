@@ -45,15 +45,20 @@ pub struct BuildContext {
     is_kept: AtomicBool,
 }
 
+/// A function to call in a loop: every 4,096th call checks the interrupt.
+pub(crate) fn heard(interrupt: &Interrupt) -> impl FnMut() -> Result<()> + '_ {
+    const CALLS: u32 = 4_096;
+    let mut calls: u32 = 0;
+    move || {
+        calls = calls.wrapping_add(1);
+        if calls.is_multiple_of(CALLS) { interrupt.check() } else { Ok(()) }
+    }
+}
+
 impl BuildContext {
-    /// A function for the inside of a loop: it fails if the build is not wanted any more, which it looks at now and then.
+    /// Checks the build's interrupt from within a loop, as [`heard`] does.
     pub fn heard(&self) -> impl FnMut() -> Result<()> + '_ {
-        const CALLS: u32 = 4_096;
-        let mut calls = 0;
-        move || {
-            calls += 1;
-            if calls % CALLS == 0 { self.interrupt.check() } else { Ok(()) }
-        }
+        heard(&self.interrupt)
     }
 
     /// A build in a store's directory, whose files and new edges take these numbers.
