@@ -8,6 +8,7 @@
 //! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
 //! - [`patch`]: other values in some rows of a column that was read.
 //! - [`read`]: gathering rows from many blocks into typed columns.
+//! - `texts`: strings of dictionaries, as codes.
 //!
 //! Invariant: every block but the last of a column has exactly `COLUMN_BLOCK_ROWS` rows; a value that is absent
 //! takes one bit in a block that has others, and nothing in a block that has none.
@@ -22,6 +23,7 @@ pub mod parts;
 pub mod patch;
 mod pending;
 pub mod read;
+mod texts;
 pub mod write;
 
 pub use access::{Block, Cursor, Found};

@@ -18,6 +18,7 @@ use crate::format::{CHECKSUM_BLOCK_BYTES, FileKind, SEGMENT_NODES};
 use crate::manifest::SegmentEntry;
 
 pub mod label_rows;
+pub mod label_tests;
 pub mod write;
 
 /// Number of reads of each block of a bitmap for which the bitmap is brought into memory as a whole.

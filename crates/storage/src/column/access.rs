@@ -99,7 +99,8 @@ impl<'a> Block<'a> {
             return Err(self.no_place(places.end));
         }
         let bytes = self.header.value_bytes(&places);
-        Ok(Values { header: self.header, start: bytes.start, bytes: self.read(bytes)? })
+        let is_whole = places == (0..self.header.present as usize);
+        Ok(Values { header: self.header, start: bytes.start, bytes: self.read(bytes)?, is_whole })
     }
 
     /// The values at a place and behind it, as far as they are verified together with it.
@@ -110,12 +111,17 @@ impl<'a> Block<'a> {
         let offset = self.header.offset as usize;
         let end = (offset + needed.end).next_multiple_of(CHECKSUM_BLOCK_BYTES) - offset;
         let end = end.min(self.header.length as usize).max(needed.end);
-        Ok(Values { header: self.header, start: needed.start, bytes: self.read(needed.start..end)? })
+        Ok(Values { header: self.header, start: needed.start, bytes: self.read(needed.start..end)?, is_whole: false })
     }
 
     #[cold]
     fn no_place(&self, place: usize) -> model::Error {
         self.damage(format!("value {place} is wanted of {}", self.header.present))
+    }
+
+    #[cold]
+    fn no_code(&self, code: usize) -> model::Error {
+        self.damage(format!("the code {code} is not in the dictionary"))
     }
 
     /// The damage of a value of time that is out of its bounds.
@@ -160,17 +166,22 @@ pub struct Values<'a> {
     /// Start of the bytes in the block.
     start: usize,
     bytes: &'a [u8],
+    /// They are those at all places.
+    is_whole: bool,
 }
 
 impl<'a> Values<'a> {
     /// No values.
     fn none(header: &'a BlockHeader) -> Values<'a> {
-        Values { header, start: usize::MAX, bytes: &[] }
+        Values { header, start: usize::MAX, bytes: &[], is_whole: false }
     }
 
     /// True if the value at a place is among them.
     #[inline]
     fn hold(&self, place: usize) -> bool {
+        if self.is_whole {
+            return true;
+        }
         let needed = self.header.value_bytes(&(place..place + 1));
         self.start <= needed.start && needed.end - self.start <= self.bytes.len()
     }
@@ -217,6 +228,11 @@ impl<'a> Values<'a> {
     #[inline]
     pub fn code(&self, place: usize) -> usize {
         self.packed(self.header.width).get(place) as usize
+    }
+
+    /// Fills `out` with the codes from a place on.
+    pub fn codes(&self, place: usize, out: &mut [u64]) {
+        self.packed(self.header.width).unpack(place, out);
     }
 
     /// Byte range in the block of the string or tagged value at a place.
@@ -268,10 +284,7 @@ impl<'a> Found<'_, 'a> {
     #[inline]
     pub fn code(&self) -> Result<usize> {
         let code = self.values.code(self.place);
-        if code < self.block.header.dictionary as usize {
-            return Ok(code);
-        }
-        Err(self.block.damage(format!("the code {code} is not in the dictionary")))
+        if code < self.block.header.dictionary as usize { Ok(code) } else { Err(self.block.no_code(code)) }
     }
 
     /// The string.

@@ -6,14 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use model::temporal::Zone;
-use model::{
-    Bitmap, Column, ColumnBuilder, ColumnData, Fixed, FixedKind, Result, Scalar, StringColumn, Value, with_stored,
-};
+use model::{Bitmap, Column, ColumnBuilder, ColumnData, Fixed, FixedKind, Result, Scalar, Value, with_stored};
 
 use super::access::{Block, Cursor, Found, Values};
 use super::block::{BlockHeader, Encoding, Kind, RANK_ROWS};
 use super::fixed::visit_fixed;
 use super::parts::Parts;
+use super::texts;
 use crate::codec::bytes::Get;
 use crate::file::StoreFile;
 use crate::format::{CHECKSUM_BLOCK_BYTES, COLUMN_BLOCK_ROWS};
@@ -85,6 +84,16 @@ fn run_of(positions: &[u64]) -> Option<Range<u64>> {
     is_run.then(|| first..last + 1)
 }
 
+/// Rows of a run for each one that is wanted of it, up to which the run is read and the others are left out.
+const SPAN_SHARE: u64 = 4;
+
+/// The run from the first to the last position, if they rise and most rows between them are not left out.
+fn span_of(positions: &[u64]) -> Option<Range<u64>> {
+    let (&first, &last) = (positions.first()?, positions.last()?);
+    let span = last.checked_sub(first)? + 1;
+    (span / SPAN_SHARE <= positions.len() as u64 && positions.is_sorted()).then(|| first..last + 1)
+}
+
 /// True if positions rise and leave little out between them.
 fn is_dense(positions: &[u64]) -> bool {
     let span = positions[positions.len() - 1].wrapping_sub(positions[0]);
@@ -144,6 +153,10 @@ impl ColumnReader {
         }
         if let Some(run) = run_of(positions) {
             return range(self, self.kind, run);
+        }
+        if let Some(span) = span_of(positions).filter(|span| texts::is_in_dictionaries(self, span)) {
+            let rows: Vec<u32> = positions.iter().map(|position| (position - span.start) as u32).collect();
+            return Ok(texts::of_run(self, &span)?.gather(&rows));
         }
         if let Some(column) = self.active(positions) {
             return gather(&column, self.kind, positions);
@@ -318,7 +331,7 @@ fn is_opened_once<S: BlockSource>(source: &S, rows: usize) -> bool {
 
 /// Calls `each` for every position with its value; with `None` where there is none.
 #[inline]
-fn visit<S: BlockSource>(
+pub(super) fn visit<S: BlockSource>(
     source: &S,
     positions: impl Iterator<Item = u64>,
     mut each: impl FnMut(Option<Found<'_, '_>>) -> Result<()>,
@@ -394,7 +407,7 @@ pub fn gather_from<S: BlockSource>(
             }
             _ => gather_parts::<T, S>(source, positions, count)?,
         }),
-        Some(Kind::String) => gather_texts(source, positions, count)?,
+        Some(Kind::String) => texts::gather(source, positions, count)?,
         Some(Kind::Mixed) => {
             let mut builder = ColumnBuilder::default();
             visit(source, positions, |found| {
@@ -431,115 +444,6 @@ fn gather_parts<T: Scalar, S: BlockSource>(
     Ok(rows.column())
 }
 
-/// Largest number of strings of a dictionary that is remembered.
-const DICTIONARY_TEXTS_MAX: usize = 4_096;
-
-/// Dictionaries that are remembered together, at most.
-const DICTIONARIES_MAX: usize = 64;
-
-/// Number of strings below which they are laid end to end.
-const CODED_ROWS_MIN: usize = 16;
-
-/// Marks a number of a dictionary whose string was not read yet.
-const UNREAD: u32 = u32::MAX;
-
-/// Strings as they are gathered: those of dictionaries are read once each.
-struct Texts {
-    /// Number of rows there will be.
-    rows: usize,
-    texts: StringColumn,
-    /// For each row the number of its string; only once a dictionary was met.
-    codes: Vec<u32>,
-    /// By the header of a block with a dictionary: the number of each string there. Blocks of several buffers in memory
-    /// lie at the same places, each in its own buffer: so it is the header that tells them apart.
-    dictionaries: Vec<(*const BlockHeader, Vec<u32>)>,
-    /// Position in `dictionaries` of the one that was used last.
-    last: usize,
-}
-
-impl Texts {
-    #[inline]
-    fn push(&mut self, found: Found<'_, '_>) -> Result<()> {
-        let header = found.block.header();
-        let size = header.dictionary as usize;
-        let is_shared = header.encoding == Encoding::StringDictionary
-            && size <= DICTIONARY_TEXTS_MAX.min(self.rows.saturating_mul(4))
-            && self.rows >= CODED_ROWS_MIN;
-        let known = if is_shared { self.dictionary(header, size) } else { None };
-        let Some(known) = known else {
-            self.push_text(found.text()?);
-            return Ok(());
-        };
-        let code = found.code()?;
-        let number = match self.dictionaries[known].1.get(code) {
-            Some(&number) if number != UNREAD => number,
-            _ => {
-                let number = self.texts.len() as u32;
-                self.texts.push(found.text()?);
-                self.dictionaries[known].1[code] = number;
-                number
-            }
-        };
-        self.codes.push(number);
-        Ok(())
-    }
-
-    fn push_text(&mut self, text: &str) {
-        if !self.dictionaries.is_empty() {
-            self.codes.push(self.texts.len() as u32);
-        }
-        self.texts.push(text);
-    }
-
-    /// The place among the dictionaries of that of a block.
-    #[inline]
-    fn dictionary(&mut self, header: *const BlockHeader, size: usize) -> Option<usize> {
-        if self.dictionaries.get(self.last).is_none_or(|(of, _)| *of != header) {
-            self.last = match self.dictionaries.iter().position(|(of, _)| *of == header) {
-                Some(known) => known,
-                None if self.dictionaries.len() == DICTIONARIES_MAX => return None,
-                None => {
-                    if self.dictionaries.is_empty() {
-                        self.codes.reserve(self.rows);
-                        self.codes.extend(0..self.texts.len() as u32);
-                    }
-                    self.dictionaries.push((header, vec![UNREAD; size]));
-                    self.dictionaries.len() - 1
-                }
-            };
-        }
-        Some(self.last)
-    }
-
-    fn finish(self) -> StringColumn {
-        if self.dictionaries.is_empty() { self.texts } else { StringColumn::coded(Arc::new(self.texts), self.codes) }
-    }
-}
-
-fn gather_texts<S: BlockSource>(source: &S, positions: impl Iterator<Item = u64>, count: usize) -> Result<Column> {
-    let mut texts =
-        Texts { rows: count, texts: StringColumn::default(), codes: Vec::new(), dictionaries: Vec::new(), last: 0 };
-    let mut validity: Option<Bitmap> = None;
-    let mut rows = 0;
-    visit(source, positions, |found| {
-        match found {
-            Some(found) => {
-                texts.push(found)?;
-                if let Some(validity) = &mut validity {
-                    validity.push(true);
-                }
-            }
-            None => {
-                validity.get_or_insert_with(|| Bitmap::filled(rows, true)).push(false);
-                texts.push_text("");
-            }
-        }
-        rows += 1;
-        Ok(())
-    })?;
-    Ok(Column { data: ColumnData::String(texts.finish()), validity })
-}
-
 /// A run of rows of any source.
 pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) -> Result<Column> {
     let count = (run.end - run.start) as usize;
@@ -551,12 +455,13 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
             1 => integers::<T, S>(source, run),
             _ => gather_parts::<T, S>(source, run, count),
         }),
+        Some(Kind::String) if texts::is_in_dictionaries(source, &run) => texts::of_run(source, &run),
         _ => gather_from(source, kind, run, count),
     }
 }
 
 /// Calls with the values of each block of a run without nulls, and the rows there.
-fn each_block<S: BlockSource>(
+pub(super) fn each_block<S: BlockSource>(
     source: &S,
     run: &Range<u64>,
     mut each: impl FnMut(&Block<'_>, &Values<'_>, Range<usize>) -> Result<()>,
@@ -609,7 +514,7 @@ fn in_bounds<S: BlockSource>(source: &S, column: Column, mut positions: impl Ite
     Err(source.block(position as usize / COLUMN_BLOCK_ROWS)?.damage(error.message()))
 }
 
-fn is_without_nulls<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {
+pub(super) fn is_without_nulls<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {
     let headers = source.headers();
     if run.is_empty() {
         return false;

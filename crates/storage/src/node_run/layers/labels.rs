@@ -8,6 +8,7 @@ use model::{Bitmap, Map, Result};
 use super::super::{DELETED, NodeRun};
 use super::Layers;
 use crate::format::{COLUMN_BLOCK_ROWS, SEGMENT_BITS, SEGMENT_NODES, segment_range};
+use crate::segment::label_tests::LabelTests;
 use crate::segment::{RowBitmap, Segment};
 
 /// Words of a bitmap in one segment.
@@ -19,52 +20,28 @@ impl Layers {
     /// For each node, whether it exists and carries the label.
     pub fn have_label(&self, nodes: &[NodeId], label: LabelId) -> Result<Bitmap> {
         let mut bits = Bitmap::filled(nodes.len(), false);
-        if self.runs.is_empty() {
-            self.have_label_in_segments(nodes, label, &mut bits)?;
-            return Ok(bits);
-        }
-        for (row, &node) in nodes.iter().enumerate() {
-            let has = match self.labels_in_runs(node)? {
-                Some(labels) => labels.binary_search(&label).is_ok(),
-                None => self.place(node).map_or(Ok(false), |(segment, row)| segment.bit(segment.label(label), row))?,
-            };
-            if has {
-                bits.set(row, true);
+        // Tests of the segment that the node before lies in.
+        let mut current: Option<(u64, Option<LabelTests<'_>>)> = None;
+        for (index, &node) in nodes.iter().enumerate() {
+            let in_runs = if self.runs.is_empty() { None } else { self.labels_in_runs(node)? };
+            if let Some(labels) = in_runs {
+                bits.set(index, labels.binary_search(&label).is_ok());
+                continue;
+            }
+            let number = node.0 >> SEGMENT_BITS;
+            if current.as_ref().is_none_or(|(at, _)| *at != number) {
+                let left = nodes.len() - index;
+                let tests = match self.segment(number) {
+                    Some(segment) => Some(LabelTests::new(segment, segment.label(label), left)?),
+                    None => None,
+                };
+                current = Some((number, tests));
+            }
+            if let Some((_, Some(tests))) = &current {
+                bits.set(index, tests.holds((node.0 & (SEGMENT_NODES - 1)) as usize)?);
             }
         }
         Ok(bits)
-    }
-
-    /// The same where segments tell all; the bitmap of a segment is found once for nodes that follow each other there.
-    fn have_label_in_segments(&self, nodes: &[NodeId], label: LabelId, bits: &mut Bitmap) -> Result<()> {
-        let mut current = None;
-        for (index, &node) in nodes.iter().enumerate() {
-            let number = node.0 >> SEGMENT_BITS;
-            let found = match current {
-                Some((at, found)) if at == number => found,
-                _ => {
-                    let found = match self.segment(number) {
-                        Some(segment) => {
-                            let bitmap = segment.label(label);
-                            Some((segment, bitmap, segment.bitmap_bytes(bitmap, nodes.len() - index)?))
-                        }
-                        None => None,
-                    };
-                    current = Some((number, found));
-                    found
-                }
-            };
-            let row = (node.0 & (SEGMENT_NODES - 1)) as usize;
-            let has = match found {
-                None => false,
-                Some((_, _, Some(bytes))) => bytes.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1),
-                Some((segment, bitmap, None)) => segment.bit(bitmap, row)?,
-            };
-            if has {
-                bits.set(index, true);
-            }
-        }
-        Ok(())
     }
 
     /// The labels of one node in order of their ids.
