@@ -6,7 +6,8 @@ libraries load arrays first, which is shown apart as well; the databases among t
 its algorithms are an extension to be downloaded) have the graph in their stores. Every peer is a process of its own, ROUNDS
 (3) of them in turning order; seconds are medians, every answer is compared. A second table has the most memory that was
 resident while a task ran, what the process held before among it. PEERS (networkit,igraph,graphblas,kuzu,ladybug) and
-THREADS (2) may be set. With several scales the table at the end shows how Knotwork's times grow with the edges.
+THREADS (2) may be set; the peer `base` is another build of Knotwork, as for cypher.py. With several scales the table at the
+end shows how Knotwork's times grow with the edges.
 """
 import json
 import os
@@ -18,10 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import kronecker
+from cypher import KNOT, RUNNER, programs_of_base
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-KNOT = os.environ.get("KNOT", os.path.join(ROOT, "target/release/knot"))
-RUNNER = os.environ.get("RUNNER", os.path.join(ROOT, "target/release/examples/queries"))
 PEERS = [name for name in os.environ.get("PEERS", "networkit,igraph,graphblas,kuzu,ladybug").split(",") if name]
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 THREADS = int(os.environ.get("THREADS", 2))
@@ -89,11 +89,12 @@ def make(scale, folder):
     np.save(f"{folder}/sources.npy", np.random.Generator(np.random.PCG64(7)).choice(starts, SOURCES, replace=False))
 
 
-def knotwork(folder):
+def knotwork(folder, name):
     """Seconds and answers of Knotwork, from its store."""
-    store = f"{folder}/analytics.knot"
+    knot, runner = (KNOT, RUNNER) if name == "knotwork" else programs_of_base()
+    store = f"{folder}/analytics-{name}.knot"
     if not os.path.exists(store):
-        command = [KNOT, "import", store, "--no-progress", "--nodes", f"V={folder}/nodes.parquet"]
+        command = [knot, "import", store, "--no-progress", "--nodes", f"V={folder}/nodes.parquet"]
         command += ["--edges", f"E:V->V={folder}/directed.parquet", "--edges", f"U:V->V={folder}/undirected.parquet"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     sources = [{"i": int(node)} for node in np.load(f"{folder}/sources.npy")]
@@ -105,7 +106,7 @@ def knotwork(folder):
     spec["queries"].append({"name": "costs", "text": COSTS, "parameters": sources, "rounds": ["first"], "seconds": 300})
     with open(f"{folder}/spec.json", "w") as file:
         json.dump(spec, file)
-    subprocess.run([RUNNER, store, f"{folder}/spec.json", f"{folder}/result.json"], check=True)
+    subprocess.run([runner, store, f"{folder}/spec.json", f"{folder}/result.json"], check=True)
     with open(f"{folder}/result.json") as file:
         queries = json.load(file)["queries"]
     found = {task: figures(queries[task]) for task in QUERIES}
@@ -158,8 +159,8 @@ def database(name, folder):
 
 
 def run_of(name, folder):
-    if name == "knotwork":
-        return knotwork(folder)
+    if name in ("knotwork", "base"):
+        return knotwork(folder, name)
     return database(name, folder) if name in ("kuzu", "ladybug") else library(name, folder, f"{folder}/result.json")
 
 

@@ -1,4 +1,7 @@
-"""Runs Knotwork and LadybugDB in turn, compares every answer, and prints a table: compare.py GRAPH CACHE ROUNDS."""
+"""Runs Knotwork and LadybugDB in turn, compares every answer, and prints a table: compare.py GRAPH CACHE ROUNDS.
+
+With BASE, a folder with the programs of another build of Knotwork as in target/release, that build is the peer.
+"""
 import json
 import os
 import shutil
@@ -6,8 +9,8 @@ import subprocess
 import sys
 import time
 
-KNOT = "target/release/knot"
-RUNNER = "target/release/examples/measure"
+PROGRAMS = "target/release"
+BASE = os.environ.get("BASE")
 
 
 def median(values):
@@ -46,18 +49,17 @@ def remove(path):
 
 
 class Knotwork:
-    name = "knotwork"
-
-    def __init__(self, graph, cache):
-        self.graph, self.store, self.result = graph, f"{cache}/knotwork.knot", f"{cache}/knotwork.json"
+    def __init__(self, graph, cache, name="knotwork", programs=PROGRAMS):
+        self.name, self.graph, self.programs = name, graph, programs
+        self.store, self.result = f"{cache}/{name}.knot", f"{cache}/{name}.json"
 
     def import_graph(self, kind):
         remove(self.store)
         nodes, edges = f"V={self.graph}/nodes.{kind}", f"E={self.graph}/edges.{kind}"
-        return run([KNOT, "import", self.store, "--nodes", nodes, "--edges", edges])
+        return run([f"{self.programs}/knot", "import", self.store, "--nodes", nodes, "--edges", edges])
 
     def queries(self):
-        run([RUNNER, self.store, f"{self.graph}/queries.json", self.result])
+        run([f"{self.programs}/examples/measure", self.store, f"{self.graph}/queries.json", self.result])
         return json.load(open(self.result))
 
 
@@ -112,10 +114,10 @@ def measure(peers, edges, rounds):
     return {name: {key: median(values) for key, values in rows.items()} for name, rows in figures.items()}, answers
 
 
-def compare_answers(ours, theirs, edges):
+def compare_answers(peer, ours, theirs, edges):
     """The difference, in words. Friends of friends of a node with over 200 neighbours depend on which 200 come first."""
     lines = []
-    for name, result in (("knotwork", ours), ("ladybug", theirs)):
+    for name, result in (("knotwork", ours), (peer, theirs)):
         if result["count"] != edges:
             lines.append(f"WRONG: {name} counts {result['count']} edges of {edges}")
     if ours["first"] != theirs["first"]:
@@ -132,10 +134,11 @@ def compare_answers(ours, theirs, edges):
 
 def main(graph, cache, rounds):
     edges = json.load(open(f"{graph}/queries.json"))["edges"]
-    peers = [Knotwork(graph, cache), Ladybug(graph, cache)]
+    peer = Knotwork(graph, cache, "base", BASE) if BASE else Ladybug(graph, cache)
+    peers = [Knotwork(graph, cache), peer]
     figures, answers = measure(peers, edges, int(rounds))
-    ours, theirs = figures["knotwork"], figures["ladybug"]
-    print(f"\n{'medians of ' + rounds + ' rounds':42}{'knotwork':>12}{'ladybug':>12}{'ratio':>9}")
+    ours, theirs = figures["knotwork"], figures[peer.name]
+    print(f"\n{'medians of ' + rounds + ' rounds':42}{'knotwork':>12}{peer.name:>12}{'ratio':>9}")
     behind = []
     for key, value in ours.items():
         ratio = value / theirs[key] if "/s" in key and "s/it" not in key else theirs[key] / value
@@ -143,7 +146,7 @@ def main(graph, cache, rounds):
         if ratio < 1:
             behind.append(key)
     print("(ratio above 1: Knotwork is ahead)\n")
-    print("\n".join(compare_answers(answers["knotwork"], answers["ladybug"], edges)))
+    print("\n".join(compare_answers(peer.name, answers["knotwork"], answers[peer.name], edges)))
     if behind:
         print("BEHIND in: " + "; ".join(behind))
 

@@ -3,6 +3,7 @@
 Each peer loads the same Parquet files and answers the same queries with the same parameters; every answer is compared.
 ROUNDS (2) runs of each, in turning order; medians of them. LSQB_SCALE (0.1,0.3), UNIVERSITIES (50), REVIEWS (5000000),
 SCALE (20, of the Kronecker graph) set sizes, PEERS (ladybug,duckdb,sqlite) the peers, SECONDS (20) the time of a series.
+The peer `base` is another build of Knotwork, whose programs lie in the folder BASE as in target/release.
 """
 import json
 import os
@@ -30,18 +31,20 @@ def forget(path):
 
 
 class Knotwork:
-    name = "knotwork"
     #: Some peers cannot end a query: each has a process of its own, which is ended.
     has_limit = True
+    #: The peer whose texts of the queries it takes.
+    dialect = "knotwork"
 
-    def __init__(self, folder, suite):
-        self.suite, self.store = suite, os.path.join(folder, f"{suite.name}.knot")
+    def __init__(self, folder, suite, name="knotwork"):
+        self.name, self.suite, self.store = name, suite, os.path.join(folder, f"{suite.name}-{name}.knot")
+        self.knot, self.runner = (KNOT, RUNNER) if name == "knotwork" else programs_of_base()
 
     def load(self, graph):
         remove(self.store)
         for statement in self.suite.schema:
-            subprocess.run([KNOT, self.store, "-c", statement], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        command = [KNOT, "import", self.store, "--no-progress"]
+            subprocess.run([self.knot, self.store, "-c", statement], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [self.knot, "import", self.store, "--no-progress"]
         for label, table in graph["nodes"].items():
             command += ["--nodes", f"{':'.join([label, *table['also']])}={table['file']}"]
         for table in graph["edges"]:
@@ -49,12 +52,12 @@ class Knotwork:
         return timed(command)
 
     def command(self, spec, result, _):
-        return [RUNNER, self.store, spec, result]
+        return [self.runner, self.store, spec, result]
 
 
 class Peer:
     def __init__(self, name, folder, suite):
-        self.has_limit = name != "neug"
+        self.has_limit, self.dialect = name != "neug", name
         self.name, self.store = name, os.path.join(folder, f"{suite.name}.{name}")
         self.graph, self.folder = os.path.join(suite.graph_folder(folder), "graph.json"), folder
 
@@ -67,6 +70,12 @@ class Peer:
 
     def command(self, spec, result, task="run"):
         return [sys.executable, os.path.join(ROOT, "benchmarks/peers.py"), self.name, task, self.graph, self.store, spec, result]
+
+
+def programs_of_base():
+    """The command and the runner of queries of the build that this one is compared with."""
+    folder = os.environ.get("BASE") or sys.exit("the peer base wants BASE, a folder with the programs of another build")
+    return os.path.join(folder, "knot"), os.path.join(folder, "examples/queries")
 
 
 def timed(command):
@@ -95,7 +104,7 @@ def percentile(values, part):
 
 def run(peer, suite, folder):
     """The answers of the peer: {query: {"rounds", "answers"} or {"error"}}; each cold query in a process of its own."""
-    asked = [(query, query.texts.get(peer.name)) for query in suite.queries]
+    asked = [(query, query.texts.get(peer.dialect)) for query in suite.queries]
     batches = [[pair] for pair in asked] if suite.is_cold or not peer.has_limit else [asked]
     found = {}
     for batch in batches:
@@ -104,7 +113,7 @@ def run(peer, suite, folder):
         spec, result = os.path.join(folder, "spec.json"), os.path.join(folder, "result.json")
         queries = [{"name": query.name, "text": text, "parameters": query.parameters, "rounds": suite.rounds, "seconds": SECONDS}
                    for query, text in batch if text]
-        write(spec, {"queries": queries, "threads": suite.threads.get(peer.name, 2)})
+        write(spec, {"queries": queries, "threads": suite.threads.get(peer.dialect, 2)})
         if os.path.exists(result):
             os.unlink(result)
         try:
@@ -126,6 +135,8 @@ def same(ours, theirs):
 def measure(suite, folder):
     graph = suite.graph(folder)
     peers = [Knotwork(folder, suite)] + [Peer(name, folder, suite) for name in PEERS if name in suite.peers]
+    if "base" in PEERS:
+        peers.append(Knotwork(folder, suite, "base"))
     edges = sum(count for name, count in graph["counts"].items() if name not in graph["nodes"])
     loads = {peer.name: peer.load(graph) for peer in peers}
     print(f"\n== {suite.title} ({edges:,} edges)")
@@ -152,7 +163,7 @@ def show(suite, peers, figures, answers):
             middle = {name: [percentile([one[at] for one in found], 0.5) / suite.scale for at in (0, 1)]
                       for name, found in cells.items()}
             texts = [" / ".join(f"{value:,.3g}" for value in middle[peer.name]) if peer.name in middle else
-                     ("-" if peer.name not in query.texts else "failed") for peer in peers]
+                     ("-" if peer.dialect not in query.texts else "failed") for peer in peers]
             others = [value[0] for name, value in middle.items() if name != "knotwork"]
             ratio = f"{min(others) / middle['knotwork'][0]:.1f}x" if others and "knotwork" in middle else ""
             label = query.name + (f", {kind}" if len(suite.rounds) > 1 else "")

@@ -13,7 +13,8 @@
 # Advice compared with what it brings (advice.py).
 # A server beside Neo4j, if NEO4J names a folder with its jars (server.py).
 # The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources server"
-# chooses.
+# chooses. With BASE, a folder with the programs of another build as in target/release, and PEERS=base, the parts graph, cypher,
+# and analytics compare the two builds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
