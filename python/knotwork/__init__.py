@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ._database import Connection, Database, PreparedStatement, Transaction, connect
 from ._edges import Edges, EdgeStream
-from ._knotwork import Duration, Edge, Node, Path, Record, __version__
+from ._knotwork import Duration, Edge, Node, Path, Point, Record, __version__
 from ._knotwork import Result
 from ._programs import EdgeProgram, EdgeProgramResult
 from ._summary import HintWarning, Summary
@@ -66,7 +66,7 @@ _find_duckdb()
 __all__ = [
     "AsyncConnection", "BusyError", "ClosedError", "ConflictError", "Connection", "ConstraintError", "CorruptionError",
     "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "HintWarning", "InternalError", "InterruptedError", "Node",
-    "NotFoundError", "ParameterError", "Path", "PreparedStatement", "QueryError", "QueryResult", "QuerySyntaxError",
+    "NotFoundError", "ParameterError", "Path", "Point", "PreparedStatement", "QueryError", "QueryResult", "QuerySyntaxError",
     "ReadOnlyError", "Record", "ResourceLimitError", "Result", "SourceError", "StoreError", "Summary", "TimeoutError", "Transaction",
     "TransactionError", "TypeMismatchError", "__version__", "connect",
 ]

@@ -253,6 +253,13 @@ impl Encoder<'_> {
         self.string(zone);
     }
 
+    /// A point: the number of its system, and its two or three coordinates.
+    pub fn point(&mut self, system: i64, coordinates: &[f64]) {
+        self.structure(if coordinates.len() == 2 { POINT_2D } else { POINT_3D }, 1 + coordinates.len() as u8);
+        self.int(system);
+        coordinates.iter().for_each(|number| self.float(*number));
+    }
+
     /// Adds a value of a kind that Bolt lacks, for one of our own clients or servers.
     pub fn other(&mut self, kind: &str, text: &str) {
         self.structure(OTHER, 2);

@@ -115,14 +115,10 @@ impl Rows {
             bolt::Value::Structure(tag, fields) => {
                 let form = form(self.version, true);
                 match Structure::read(tag, fields, form.version, form.moments) {
-                    Ok(Structure::Point(..)) => {
-                        return Err(error!(Type, "the server sent a point, and Knotwork has no values of that type")
-                            .with_remedy("return its coordinates"));
-                    }
                     Ok(Structure::Vector(numbers)) => {
                         Value::list(numbers.iter().map(|number| self.value(number)).collect::<Result<_>>()?)
                     }
-                    Ok(time) => convert::of_time(&time, form.moments)?,
+                    Ok(other) => convert::of_structure(&other, form.moments)?,
                     Err(refusal) => return Err(error!(Connection, "the server sent a value that is none: {refusal}")),
                 }
             }

@@ -15,6 +15,7 @@ use crate::context::EvaluationContext;
 use crate::size::own_bytes;
 use crate::vector::{TextOperand, Vector, View, map, validity_of};
 
+mod apoc;
 pub(crate) mod conversion;
 mod graph;
 mod list;
@@ -23,6 +24,7 @@ mod normal_form;
 mod path;
 mod predicate;
 mod results;
+mod spatial;
 mod string;
 mod temporal;
 
@@ -72,9 +74,11 @@ const CATEGORIES: &[Category] = &[
     Category { title: "Nodes and relationships", functions: graph::FUNCTIONS },
     Category { title: "Paths", functions: path::FUNCTIONS },
     Category { title: "Lists and maps", functions: list::FUNCTIONS },
+    Category { title: "Lists, by names of APOC", functions: apoc::FUNCTIONS },
     Category { title: "Strings", functions: string::FUNCTIONS },
     Category { title: "Numbers", functions: math::FUNCTIONS },
     Category { title: "Dates and times", functions: temporal::FUNCTIONS },
+    Category { title: "Points", functions: spatial::FUNCTIONS },
     Category { title: "Conversion", functions: conversion::FUNCTIONS },
     Category { title: "Predicates", functions: predicate::FUNCTIONS },
 ];

@@ -215,7 +215,7 @@ fn elements(values: &[Value]) -> (RowsAndIds<NodeId>, RowsAndIds<EdgeId>) {
     (nodes, edges)
 }
 
-/// An entry of a map, or a component of a temporal value.
+/// An entry of a map, or a component of a value of time or of a point.
 fn component(value: &Value, key: &str) -> Result<Value> {
     match value {
         Value::Null => Ok(Value::Null),
@@ -225,10 +225,11 @@ fn component(value: &Value, key: &str) -> Result<Value> {
         | Value::Time(_)
         | Value::LocalDateTime(_)
         | Value::DateTime(_)
-        | Value::Duration(_) => components::component(value, key).unwrap_or_else(|| Err(no_component(value, key))),
+        | Value::Duration(_)
+        | Value::Point(_) => components::component(value, key).unwrap_or_else(|| Err(no_component(value, key))),
         other => Err(error!(
             Type,
-            "{} has no properties: expected NODE, RELATIONSHIP, MAP or a value of time to read '{key}' from",
+            "{} has no properties: expected NODE, RELATIONSHIP, MAP, POINT or a value of time to read '{key}' from",
             other.type_name()
         )),
     }

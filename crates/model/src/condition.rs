@@ -23,6 +23,8 @@ pub enum Test {
     EndsWith(String),
     /// It is a string in which this one stands.
     Contains(String),
+    /// It is a string, and does not pass this test of strings.
+    NoMatch(Box<Test>),
     /// It is there.
     Present,
     /// It is null.
@@ -65,6 +67,7 @@ impl Test {
             Test::StartsWith(start) => matches!(value, Value::String(text) if text.starts_with(start.as_str())),
             Test::EndsWith(end) => matches!(value, Value::String(text) if text.ends_with(end.as_str())),
             Test::Contains(part) => matches!(value, Value::String(text) if text.contains(part.as_str())),
+            Test::NoMatch(test) => matches!(value, Value::String(_)) && !test.holds(value),
         }
     }
 }
@@ -175,6 +178,9 @@ mod tests {
         assert!(!below.holds(&Value::Float(4.5)) && !below.holds(&Value::string("a")) && !below.holds(&Value::Null));
         assert!(Test::EndsWith("ab".into()).holds(&Value::string("b%ab")));
         assert!(Test::Contains("%".into()).holds(&Value::string("b%ab")));
+        let others = Test::NoMatch(Box::new(Test::Contains("%".into())));
+        assert!(others.holds(&Value::string("ab")) && !others.holds(&Value::string("a%")));
+        assert!(!others.holds(&Value::Null) && !others.holds(&Value::Int(1)));
     }
 
     #[test]

@@ -72,8 +72,7 @@ impl EdgeRange {
                 true
             }
             ColumnData::String(_) | ColumnData::Value(_) | ColumnData::Node(_) | ColumnData::Edge(_) => false,
-            // They have an order, but are not compared.
-            ColumnData::Duration(_) | ColumnData::Bool(_) => false,
+            ColumnData::Bool(_) => false,
         }, values => self.retain_typed(values, column.validity.as_ref(), rows));
         if is_done {
             return;
@@ -83,7 +82,7 @@ impl EdgeRange {
 }
 
 impl EdgeRange {
-    /// Keeps the rows of values of one kind; false, with nothing done, if a bound is of another kind.
+    /// Keeps the rows of values of one kind; false, with nothing done, if a bound is of another kind, or the kind is not compared.
     fn retain_typed<T: Fixed + PartialOrd>(
         &self,
         values: &[T],
@@ -93,6 +92,9 @@ impl EdgeRange {
         let (Some(lower), Some(upper)) = (typed_bound(&self.lower, T::of), typed_bound(&self.upper, T::of)) else {
             return false;
         };
+        if !T::KIND.is_compared() {
+            return false;
+        }
         let is_in = |row: usize| is_between(&values[row], &lower, &upper);
         match validity {
             None => keep(rows, is_in),

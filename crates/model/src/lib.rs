@@ -3,6 +3,7 @@
 //! Modules in reading order:
 //! - [`id`]: the ids of nodes, edges, labels, edge types and property keys.
 //! - [`temporal`]: dates, times, date-times with zones, and durations.
+//! - [`point`]: points in coordinate reference systems.
 //! - [`value`]: one Cypher value, the table of kinds of a fixed size, its equality and its order.
 //! - [`column`]: many values of one kind, the unit that all reads and writes move.
 //! - [`codec`]: values, rules and hashes as bytes, which stores share.
@@ -45,6 +46,7 @@ pub mod meter;
 pub mod mix;
 pub mod pattern_query;
 pub mod platform;
+pub mod point;
 pub mod procedure;
 pub mod schedule;
 pub mod schema;

@@ -141,11 +141,13 @@ pub enum PropertyKind {
     Duration,
     /// A universally unique identifier.
     Uuid,
+    /// A point.
+    Point,
 }
 
 impl PropertyKind {
     /// Every kind; its place here is its number in files.
-    pub const ALL: [PropertyKind; 11] = [
+    pub const ALL: [PropertyKind; 12] = [
         PropertyKind::Boolean,
         PropertyKind::Integer,
         PropertyKind::Float,
@@ -157,6 +159,7 @@ impl PropertyKind {
         PropertyKind::DateTime,
         PropertyKind::Duration,
         PropertyKind::Uuid,
+        PropertyKind::Point,
     ];
 
     /// Its name in Cypher.
@@ -178,6 +181,7 @@ impl PropertyKind {
             PropertyKind::DateTime => FixedKind::DateTime,
             PropertyKind::Duration => FixedKind::Duration,
             PropertyKind::Uuid => FixedKind::Uuid,
+            PropertyKind::Point => FixedKind::Point,
         })
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::id::{EdgeId, EdgeTypeId, NodeId};
+use crate::point::Point;
 use crate::temporal::calendar::{YEAR_MAX, YEAR_MIN};
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time};
 use crate::{each_fixed, each_vector_pair};
@@ -65,6 +66,8 @@ pub enum Value {
     Duration(Duration),
     /// A universally unique identifier.
     Uuid(Uuid),
+    /// A point.
+    Point(Point),
 }
 
 /// An edge as a value: what `type(r)`, `startNode(r)` and equality need without asking the store again.
@@ -158,8 +161,7 @@ impl Value {
             (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
             (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
             (Value::List(a), Value::List(b)) => compare_lists(a, b),
-            (Value::Duration(_), Value::Duration(_)) | (Value::Node(_), _) | (Value::Edge(_), _) => None,
-        }, (a, b) => Some(a.order(b)), _ => None)
+        }, (a, b) => compare_fixed(a, b), _ => None)
     }
 
     /// True if it lies between two bounds, as `>`, `>=`, `<`, `<=` say. Null never does, nor does a value that cannot be
@@ -199,20 +201,26 @@ impl Value {
             Value::Edge(_) => 2,
             Value::List(_) => 3,
             Value::Path(_) => 4,
-            Value::DateTime(_) => 5,
-            Value::LocalDateTime(_) => 6,
-            Value::Date(_) => 7,
-            Value::Time(_) => 8,
-            Value::LocalTime(_) => 9,
-            Value::Duration(_) => 10,
-            Value::String(_) => 11,
-            Value::Bool(_) => 12,
-            Value::Int(_) | Value::Float(_) => 13,
-            Value::Bytes(_) => 14,
-            Value::Uuid(_) => 15,
-            Value::Null => 16,
+            Value::Point(_) => 5,
+            Value::DateTime(_) => 6,
+            Value::LocalDateTime(_) => 7,
+            Value::Date(_) => 8,
+            Value::Time(_) => 9,
+            Value::LocalTime(_) => 10,
+            Value::Duration(_) => 11,
+            Value::String(_) => 12,
+            Value::Bool(_) => 13,
+            Value::Int(_) | Value::Float(_) => 14,
+            Value::Bytes(_) => 15,
+            Value::Uuid(_) => 16,
+            Value::Null => 17,
         }
     }
+}
+
+#[inline]
+fn compare_fixed<T: Fixed>(a: &T, b: &T) -> Option<Ordering> {
+    if T::KIND.is_compared() { Some(a.order(b)) } else { None }
 }
 
 /// Compares an integer with a float exactly, without rounding the integer; `None` for NaN.
@@ -446,10 +454,11 @@ from! {
     DateTime => |x| Value::DateTime(x),
     Duration => |x| Value::Duration(x),
     Uuid => |x| Value::Uuid(x),
+    Point => |x| Value::Point(x),
 }
 
 impl Value {
-    /// Fails with `ARGUMENT` if it is a value of time out of its bounds, or a list that holds one.
+    /// Fails with `ARGUMENT` if it is a value of time or a point out of its bounds, or a list that holds one.
     pub fn check_time(&self) -> Result<()> {
         let is_valid = each_fixed!(self, {
             Value::List(items) => return items.iter().try_for_each(Value::check_time),

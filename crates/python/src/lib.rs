@@ -4,7 +4,7 @@
 //! - [`shared`]: a database that is open, and its sessions.
 //! - [`statement`]: running a statement here or by another thread.
 //! - [`pipe`] and [`worker`]: rows on their way from that thread, and the thread.
-//! - [`database`](mod@database), [`connection`], [`result`](mod@result), [`record`], [`entity`], [`duration`]: the classes.
+//! - [`database`](mod@database), [`connection`], [`result`](mod@result), [`record`], [`entity`], [`duration`], [`point`]: the classes.
 //! - [`convert`]: values across the border.
 //! - [`arrow`]: columns across the border.
 //! - [`load`]: tables into a store.
@@ -30,6 +30,7 @@ mod error;
 mod load;
 mod numbers;
 mod pipe;
+mod point;
 mod record;
 mod result;
 mod shared;
@@ -58,6 +59,8 @@ mod _knotwork {
     use super::entity::{Edge, Node, Path};
     #[pymodule_export]
     use super::numbers::Numbers;
+    #[pymodule_export]
+    use super::point::Point;
     #[pymodule_export]
     use super::record::Record;
     #[pymodule_export]

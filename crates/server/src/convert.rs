@@ -8,6 +8,7 @@ use bolt::packstream::heap_bytes;
 use bolt::structures::{Id, Moments, Structure, Zone};
 use bolt::{Encoder, Version};
 use database::{Entities, Parameters};
+use model::point::{Crs, Point};
 use model::store::ElementId;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone as TimeZone};
 use model::{Column, ColumnData, EdgeId, EdgeValue, FixedKind, Map, NodeId, PathValue, Result, Value, error};
@@ -147,22 +148,16 @@ impl Taking {
                 }
                 Ok(Value::list(taken))
             }
-            Structure::Point(..) => Err(no_points()),
-            time => of_time(&time, self.form.moments),
+            other => of_structure(&other, self.form.moments),
         }
     }
 }
 
-fn no_points() -> model::Error {
-    error!(Type, "a point cannot be passed: Knotwork has no values of that type")
-        .with_remedy("pass its coordinates as a list or a map")
-}
-
-/// The value of time that a structure stands for.
+/// The value of time, or point, that a structure stands for.
 ///
 /// # Errors
 /// Fails if it lies outside the range of its type, or stands for something else.
-pub fn of_time(structure: &Structure, moments: Moments) -> Result<Value> {
+pub fn of_structure(structure: &Structure, moments: Moments) -> Result<Value> {
     let value = match *structure {
         Structure::Date(days) => Some(Date(days)).filter(|date| date.is_valid()).map(Value::Date),
         Structure::LocalTime(nanos) => Some(LocalTime(nanos)).filter(|time| time.is_valid()).map(Value::LocalTime),
@@ -179,13 +174,16 @@ pub fn of_time(structure: &Structure, moments: Moments) -> Result<Value> {
             seconds.map(|seconds| Value::Duration(Duration { months, days, seconds, nanosecond }))
         }
         Structure::Other(ref kind, ref text) => FixedKind::of_field(kind).and_then(|kind| kind.parse(text)),
-        Structure::Vector(_) | Structure::Point(..) => None,
+        Structure::Point(system, ref coordinates) => {
+            return Point::new(Crs::of_srid(system)?, coordinates).map(Value::Point);
+        }
+        Structure::Vector(_) => None,
     };
     value.ok_or_else(out_of_range)
 }
 
-/// The value of time of that type that a text stands for; `None` if it is none, or the type is another.
-fn time_of_text(kind: &str, text: &str) -> Option<Value> {
+/// The value of time, or point, of that type that a text stands for; `None` if it is none, or the type is another.
+fn of_text(kind: &str, text: &str) -> Option<Value> {
     match kind {
         "Date" => Date::parse(text).map(Value::Date),
         "Time" => Time::parse(text).map(Value::Time),
@@ -193,6 +191,7 @@ fn time_of_text(kind: &str, text: &str) -> Option<Value> {
         "LocalDateTime" => LocalDateTime::parse(text).map(Value::LocalDateTime),
         "OffsetDateTime" | "ZonedDateTime" => DateTime::parse(text).map(Value::DateTime),
         "Duration" => Duration::parse(text).map(Value::Duration),
+        "Point" => Point::parse(text).map(Value::Point),
         _ => None,
     }
 }
@@ -273,6 +272,7 @@ pub fn value_out(out: &mut Encoder<'_>, value: &Value, entities: &Entities, form
         Value::Duration(held) => {
             out.duration(held.months, held.days, held.seconds, i64::from(held.nanosecond));
         }
+        Value::Point(point) => out.point(i64::from(point.srid()), point.coordinates()),
         Value::Node(node) => node_out(out, *node, entities, form),
         Value::Edge(edge) => edge_out(out, edge, entities, form),
         Value::Path(path) => path_out(out, path, entities, form),

@@ -192,6 +192,13 @@ fn render(title: &str, dialect: &dyn Dialect, statements: model::Result<Vec<Stat
     out.push('\n');
 }
 
+/// Negated tests of strings, the last of a column of dates.
+fn negated() -> [Condition; 4] {
+    let tests = [Test::StartsWith("A%".into()), Test::EndsWith("b".into()), Test::Contains("c".into())];
+    let [start, end, middle] = tests.map(|test| Condition::is(0, Test::NoMatch(Box::new(test))));
+    [start, end, middle, Condition::is(2, Test::NoMatch(Box::new(Test::Contains("d".into()))))]
+}
+
 fn questions(out: &mut String) {
     let ints = Column::from_values(&[Value::Int(7), Value::Int(8)]);
     let texts = Column::from_values(&[Value::string("a"), Value::string("b'c")]);
@@ -210,13 +217,12 @@ fn questions(out: &mut String) {
         condition(0, Test::Contains("a_".to_owned())),
         Condition::All(vec![condition(1, Test::Absent), condition(0, Test::NoneOf(vec![Value::string("x")]))]),
     ])];
+    let others = negated();
     let boxes = [vec![(1.0, 2.0), (3.0, 4.0)], vec![(5.0, 6.0), (7.0, 8.0)], vec![(5.5, 6.0), (7.0, 8.0)]];
     let in_boxes = Which::Boxes { properties: &[0, 1], boxes: &boxes };
-    let starts = [(0, ints.clone())];
-    let roads = [(0, Direction::Out), (0, Direction::In)];
+    let (starts, roads) = ([(0, ints.clone())], [(0, Direction::Out), (0, Direction::In)]);
     let near = Which::Within { starts: &starts, along: &roads, depth: 3, limit: 100 };
-    let people = [(1, texts.clone())];
-    let all_ways = [(1, Direction::Out), (2, Direction::Out), (0, Direction::Out)];
+    let (people, all_ways) = ([(1, texts.clone())], [1, 2, 0].map(|kind| (kind, Direction::Out)));
     let mixed = Which::Within { starts: &people, along: &all_ways, depth: 2, limit: 50 };
     let crossings = [(3, ints.clone())];
     let links = Which::Within { starts: &crossings, along: &[(4, Direction::Out)], depth: 2, limit: 9 };
@@ -234,6 +240,7 @@ fn questions(out: &mut String) {
         ("nodes where, in order", nodes(1, Which::Where(&adults), &[0], ages, Some(10))),
         ("nodes where more", nodes(1, Which::Where(&named), &[0], &[], None)),
         ("nodes where one of several holds", nodes(1, Which::Where(&any), &[0], &[], Some(3))),
+        ("nodes where strings do not match", nodes(1, Which::Where(&others), &[0], &[], None)),
         ("nodes where a conversion stands between", nodes(1, Which::Where(&born), &[0], ages, Some(10))),
         ("nodes in boxes", nodes(0, in_boxes.clone(), &[0, 1], &[], None)),
         ("nodes within", nodes(0, near.clone(), &[0], &[], None)),

@@ -12,7 +12,7 @@
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
 //! - [`servers`]: PostgreSQL, Redis and MariaDB, real ones, started for a test process.
-//! - [`scalars`]: values of time at their limits, and identifiers.
+//! - [`scalars`]: values of time at their limits, identifiers, and points.
 //! - [`random`]: the seeded random numbers of all of these.
 
 pub mod crashes;

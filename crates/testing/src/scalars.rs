@@ -1,7 +1,8 @@
-//! Values of time of every kind, at their limits and near each other, and identifiers.
+//! Values of time of every kind, at their limits and near each other, identifiers, and points.
 
 use model::Value;
 use model::fixed::Uuid;
+use model::point::{Crs, Point};
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time, Zone};
 
 /// The values, all different.
@@ -28,10 +29,20 @@ pub fn scalar_values() -> Vec<Value> {
     let largest = |part| Duration { months: part, days: part, seconds: part, nanosecond: 999_999_999 };
     values.extend([largest(i64::MAX), largest(i64::MIN)].map(Value::Duration));
     values.extend([0, 1, 1 << 64, u128::MAX].map(|bits| Value::Uuid(Uuid::from_u128(bits))));
+    let points = [
+        "{x: 0, y: 0}",
+        "{x: 0, y: 0, z: 0}",
+        "{x: -1e308, y: 5e-324}",
+        "{x: 1, y: -1, z: 1e308}",
+        "{longitude: 0, latitude: 0}",
+        "{longitude: -180, latitude: 90}",
+        "{longitude: 180, latitude: -90, height: -1}",
+    ];
+    values.extend(points.map(|text| Point::parse(text).expect("a point").into()));
     values
 }
 
-/// A value of time, or an identifier, made of random bits, within years that people use.
+/// A value of time, an identifier or a point, made of random bits, within years that people use.
 pub fn random_scalar(mut next: impl FnMut() -> u64) -> Value {
     let seconds = next() as i64 >> 30;
     let nanosecond = [0, 142_000_000, (next() % 1_000_000_000) as u32][(next() % 3) as usize];
@@ -39,13 +50,19 @@ pub fn random_scalar(mut next: impl FnMut() -> u64) -> Value {
     let zone = Zone::parse(zones[(next() % 5) as usize]).expect("a zone");
     let moment = DateTime { seconds, nanosecond, zone };
     let local = moment.local();
-    match next() % 7 {
+    match next() % 8 {
         0 => local.date().into(),
         1 => local.time().into(),
         2 => Time { local: local.time(), offset: moment.offset() }.into(),
         3 => local.into(),
         4 => moment.into(),
         5 => Uuid::from_u64_pair(next() % 3, next()).into(),
+        6 => {
+            let mut coordinate = || (next() % 7) as f64 / 2.0 - 1.5;
+            let coordinates = [coordinate(), coordinate(), coordinate()];
+            let crs = [Crs::Wgs84, Crs::Wgs84Height, Crs::Cartesian, Crs::Cartesian3D][(next() % 4) as usize];
+            Point::new(crs, &coordinates[..crs.dimensions()]).expect("small coordinates").into()
+        }
         _ => {
             let (months, days) = ((next() % 100) as i64 - 50, (next() % 100) as i64 - 50);
             Duration { months, days, seconds: seconds >> 10, nanosecond }.into()

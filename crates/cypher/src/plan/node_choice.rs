@@ -35,7 +35,7 @@ pub enum NodeTest<'a> {
         key: &'a Arc<str>,
         /// The comparison, with the property on its left.
         operator: BinaryOperator,
-        /// True if it must be false: not of tests of strings.
+        /// True if it must be false.
         is_negated: bool,
         /// The value, without slots.
         value: &'a Expression,
@@ -85,11 +85,6 @@ fn comparison(condition: &Expression, slot: SlotId, is_negated: bool) -> Option<
         (None, Some(key)) => (key, mirrored(*operator)?, &**left),
         _ => return None,
     };
-    let is_of_strings =
-        matches!(operator, BinaryOperator::StartsWith | BinaryOperator::EndsWith | BinaryOperator::Contains);
-    if is_negated && is_of_strings {
-        return None;
-    }
     let is_known = matches!(
         operator,
         BinaryOperator::Equal
@@ -184,6 +179,7 @@ fn compared(key: &Arc<str>, operator: BinaryOperator, is_negated: bool, value: V
         return Ok(Condition::never());
     }
     let range = if is_negated { Test::NotBetween } else { Test::Between };
+    let of_strings = |test| if is_negated { Test::NoMatch(Box::new(test)) } else { test };
     let test = match (operator, value) {
         (Operator::In, Value::List(items)) => {
             let is_empty = items.is_empty();
@@ -206,9 +202,9 @@ fn compared(key: &Arc<str>, operator: BinaryOperator, is_negated: bool, value: V
         (Operator::LessOrEqual, value) => range(Bound::Unbounded, Bound::Included(value)),
         (Operator::Greater, value) => range(Bound::Excluded(value), Bound::Unbounded),
         (Operator::GreaterOrEqual, value) => range(Bound::Included(value), Bound::Unbounded),
-        (Operator::StartsWith, Value::String(text)) => Test::StartsWith(text.to_string()),
-        (Operator::EndsWith, Value::String(text)) => Test::EndsWith(text.to_string()),
-        (Operator::Contains, Value::String(text)) => Test::Contains(text.to_string()),
+        (Operator::StartsWith, Value::String(text)) => of_strings(Test::StartsWith(text.to_string())),
+        (Operator::EndsWith, Value::String(text)) => of_strings(Test::EndsWith(text.to_string())),
+        (Operator::Contains, Value::String(text)) => of_strings(Test::Contains(text.to_string())),
         // Other values than strings give null.
         _ => return Ok(Condition::never()),
     };

@@ -436,6 +436,8 @@ fn java_name(name: &str, is_list: bool) -> &'static str {
         ("ZONED TIME", true) => "TimeArray",
         ("DURATION", false) => "Duration",
         ("DURATION", true) => "DurationArray",
+        ("POINT", false) => "Point",
+        ("POINT", true) => "PointArray",
         (_, false) => "Any",
         (_, true) => "AnyArray",
     }

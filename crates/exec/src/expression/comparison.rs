@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use cypher::plan::BinaryOperator;
 use model::interrupt::work;
-use model::temporal::Duration;
-use model::{ColumnData, FixedKind, Map, Result, Value, with_stored};
+use model::{ColumnData, FixedKind, Map, Result, Scalar, Value, with_stored};
 
 use super::evaluate::truths;
 use crate::allocations::weight;
@@ -44,12 +43,10 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
 fn of_kind(kind: FixedKind, operator: BinaryOperator, left: &Vector, right: &Vector, rows: usize) -> Option<Vec<bool>> {
     with_stored!(kind, {
         FixedKind::Node | FixedKind::Edge => None,
-        // They have an order, but are not compared.
-        FixedKind::Duration => {
-            let (a, b) = (left.operand::<Duration>()?, right.operand::<Duration>()?);
-            equal(operator, rows, a, b, |a, b| a == b)
-        }
-    }, T => compare(operator, rows, left.operand::<T>()?, right.operand::<T>()?))
+    }, T => {
+        let (a, b) = (left.operand::<T>()?, right.operand::<T>()?);
+        if T::IS_COMPARED { compare(operator, rows, a, b) } else { equal(operator, rows, a, b, |a, b| a == b) }
+    })
 }
 
 /// The comparison as true, false or null.

@@ -62,7 +62,7 @@ const VALUE_TYPE: Function = Function {
 /// The order in which a type of several names them.
 const TYPES: &[&str] = &[
     "BOOLEAN", "STRING", "INTEGER", "FLOAT", "DATE", "LOCAL TIME", "ZONED TIME", "LOCAL DATETIME", "ZONED DATETIME",
-    "DURATION", "NODE", "RELATIONSHIP", "MAP", "BYTES",
+    "DURATION", "POINT", "NODE", "RELATIONSHIP", "MAP", "BYTES",
 ];
 
 /// The type of a value that is not null, without a word on null.

@@ -1,10 +1,11 @@
-//! The components of values of time: `.year`, `.epochMillis`, `.offset`, `.minutesOfHour` and the others.
+//! The components of values of time and of points: `.year`, `.epochMillis`, `.offset`, `.minutesOfHour`, `.x` and the others.
 
+use model::point::Point;
 use model::temporal::calendar::{civil_of, days_of, week_of, weekday_of};
 use model::temporal::{Date, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone};
 use model::{Result, Value, error};
 
-/// A component of a temporal value; `None` if it has no such, or the value is of another kind. An error if the component
+/// A component of a value of time or of a point; `None` if it has no such, or the value is of another kind. An error if the component
 /// does not fit an integer.
 pub(crate) fn component(value: &Value, name: &str) -> Option<Result<Value>> {
     let integer = |component: i128| {
@@ -24,6 +25,7 @@ pub(crate) fn component(value: &Value, name: &str) -> Option<Result<Value>> {
             local.or_else(|| of_offset(moment.zone, moment.offset(), name).map(Ok))
         }
         Value::Duration(duration) => of_duration(*duration, name).map(integer),
+        Value::Point(point) => of_point(*point, name).map(Ok),
         _ => None,
     }
 }
@@ -36,7 +38,17 @@ pub(crate) fn examples(value: &Value) -> &'static str {
         Value::Time(_) => "hour, minute or offset",
         Value::LocalDateTime(_) => "year, month or hour",
         Value::DateTime(_) => "year, hour, timezone or epochSeconds",
+        Value::Point(point) if point.crs().is_geographic() => "longitude, latitude, srid or crs",
+        Value::Point(_) => "x, y, srid or crs",
         _ => "months, days, seconds or nanosecondsOfSecond",
+    }
+}
+
+fn of_point(point: Point, name: &str) -> Option<Value> {
+    match name {
+        "crs" => Some(Value::string(point.crs().name())),
+        "srid" => Some(Value::from(point.srid())),
+        _ => point.coordinate(name).map(Value::Float),
     }
 }
 

@@ -91,13 +91,21 @@ pub(super) fn put_int(x: i64, out: &mut Vec<u8>) {
     put_number(below, rest as u16, out);
 }
 
+/// A number whose order is that of floats that are finite.
+pub(super) fn of_float(x: f64) -> u64 {
+    of_bits(x.to_bits())
+}
+
+fn of_bits(bits: u64) -> u64 {
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
 pub(super) fn put_number(x: f64, rest: u16, out: &mut Vec<u8>) {
     // One zero, and one NaN that is above all.
     let x = if x == 0.0 { 0.0 } else { x };
     let bits = if x.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { x.to_bits() };
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
     out.push(NUMBER);
-    out.extend_from_slice(&ordered.to_be_bytes());
+    out.extend_from_slice(&of_bits(bits).to_be_bytes());
     out.extend_from_slice(&rest.to_be_bytes());
 }
 
@@ -207,8 +215,8 @@ pub fn byte_range(prefix: &[u8], range: &KeyRange) -> Option<ByteRange> {
             {
                 return None;
             }
-            // Durations have an order, but are not compared.
-            if tag == Duration::ORDERED_TAG {
+            // Kinds that have an order, but are not compared.
+            if kind_of_ordered_tag(tag).is_some_and(|kind| !kind.is_compared()) {
                 return None;
             }
             // Lists compare item by item, and what cannot be compared lies between what can.

@@ -3,6 +3,7 @@
 use super::bytes::{Get, Put};
 use super::{hash, ordered, temporal};
 use crate::error::Result;
+use crate::point::Point;
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use crate::value::fixed::{FixedKind, Scalar, Uuid};
 use crate::with_stored;
@@ -331,5 +332,35 @@ impl Stored for Uuid {
 
     fn stable_hash(self) -> u64 {
         hash::hash_bytes(self.as_bytes(), 12)
+    }
+}
+
+impl Stored for Point {
+    const ENCODING: u8 = 16;
+    const LOG_TAG: u8 = 13;
+    const VALUE_TAG: u8 = 15;
+    const ORDERED_TAG: u8 = 0x18;
+    const ORDERED_BYTES: Option<usize> = Some(28);
+    const BYTES_MIN: usize = 28;
+
+    fn put(self, out: &mut Vec<u8>) {
+        out.put_u32(self.srid());
+        self.all().into_iter().for_each(|number| out.put_u64(number.to_bits()));
+    }
+
+    fn take(get: &mut Get<'_>) -> Result<Point> {
+        let srid = get.u32()?;
+        let coordinates = [get.u64()?, get.u64()?, get.u64()?].map(f64::from_bits);
+        temporal::sound(get, Point::of_parts(srid, coordinates))
+    }
+
+    fn put_ordered(self, out: &mut Vec<u8>) {
+        out.put_u8(Self::ORDERED_TAG);
+        out.extend_from_slice(&self.srid().to_be_bytes());
+        self.all().into_iter().for_each(|number| out.extend_from_slice(&ordered::of_float(number).to_be_bytes()));
+    }
+
+    fn stable_hash(self) -> u64 {
+        self.parts().into_iter().fold(13, |state, part| hash::mix(state ^ (part as u64).rotate_left(17)))
     }
 }

@@ -59,7 +59,7 @@ fn seconds_of(get: &mut Get<'_>) -> Result<LocalDateTime> {
 }
 
 /// The value that was read; out of its bounds it is damage.
-pub fn sound<T: Fixed>(get: &Get<'_>, found: T) -> Result<T> {
+pub(super) fn sound<T: Fixed>(get: &Get<'_>, found: T) -> Result<T> {
     if found.is_valid() {
         return Ok(found);
     }

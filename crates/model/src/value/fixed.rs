@@ -16,6 +16,7 @@ use std::ops::Bound;
 pub use uuid::Uuid;
 
 use crate::id::NodeId;
+use crate::point::Point;
 use crate::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, OFFSET_MAX, Time, Zone};
 
 use super::texts::StringColumn;
@@ -44,7 +45,7 @@ pub trait Fixed: Copy + Default + PartialEq + fmt::Debug + Into<Value> + Send + 
     /// Hashes the value, equal ones of the order alike.
     fn hash_to<H: Hasher>(&self, state: &mut H);
 
-    /// True if it is within the bounds of the kind.
+    /// True if it is within the bounds of the kind, as the default is: rows that are null may be written with it.
     fn is_valid(self) -> bool;
 }
 
@@ -61,6 +62,8 @@ pub trait Scalar: Fixed {
     const PARTS: usize = 1;
     /// The last part is the number of a time zone.
     const HAS_ZONE: bool = false;
+    /// False if `<` and its kin are null of its values, which have an order all the same.
+    const IS_COMPARED: bool = true;
 
     /// The integers of which it consists; that of a time zone is left 0.
     fn parts(self) -> [i64; PARTS_MAX];
@@ -209,6 +212,8 @@ kinds! {
     Duration(Duration, Ord::cmp, Hash::hash, word_of_parts, Duration::is_valid),
     /// Universally unique identifiers.
     Uuid(Uuid, Ord::cmp, Hash::hash, word_of_parts, any),
+    /// Points.
+    Point(Point, Ord::cmp, Hash::hash, word_of_parts, Point::is_valid),
 }
 
 /// Values from one to another, with both.
@@ -416,6 +421,7 @@ impl Scalar for Duration {
     const NAME: &'static str = "DURATION";
     const FIELD: &'static str = "duration";
     const PARTS: usize = 4;
+    const IS_COMPARED: bool = false;
 
     #[inline]
     fn parts(self) -> [i64; PARTS_MAX] {
@@ -462,6 +468,33 @@ impl Scalar for Uuid {
     }
 }
 
+/// After: the spatial types of Neo4j.
+impl Scalar for Point {
+    const NAME: &'static str = "POINT";
+    const FIELD: &'static str = "point";
+    const PARTS: usize = 4;
+    const IS_COMPARED: bool = false;
+
+    #[inline]
+    fn parts(self) -> [i64; PARTS_MAX] {
+        let [x, y, z] = self.all().map(|number| number.to_bits() as i64);
+        [x, y, z, i64::from(self.srid())]
+    }
+
+    #[inline]
+    fn of_parts([x, y, z, srid]: [i64; PARTS_MAX], _: Zone) -> Point {
+        Point::of_parts(srid as u32, [x, y, z].map(|bits| f64::from_bits(bits as u64)))
+    }
+
+    fn parse(text: &str) -> Option<Point> {
+        Point::parse(text)
+    }
+
+    fn ends() -> Option<(Bound<Value>, Bound<Value>)> {
+        None
+    }
+}
+
 /// Calls a macro of this file with the kinds that properties can have, and the arguments behind them.
 #[doc(hidden)]
 #[macro_export]
@@ -472,6 +505,7 @@ macro_rules! stored_kinds {
                 Bool(bool) Int(i64) Float(f64) Date($crate::temporal::Date) LocalTime($crate::temporal::LocalTime)
                 Time($crate::temporal::Time) LocalDateTime($crate::temporal::LocalDateTime)
                 DateTime($crate::temporal::DateTime) Duration($crate::temporal::Duration) Uuid($crate::value::fixed::Uuid)
+                Point($crate::point::Point)
             ]
             $($arguments)*
         }
@@ -578,6 +612,12 @@ impl FixedKind {
         with_stored!(self, { FixedKind::Node | FixedKind::Edge => None, }, T => Some(T::FIELD))
     }
 
+    /// True if `<` and its kin compare its values.
+    #[inline]
+    pub fn is_compared(self) -> bool {
+        with_stored!(self, { FixedKind::Node | FixedKind::Edge => false, }, T => T::IS_COMPARED)
+    }
+
     /// The kind with a name in the headers of text files.
     pub fn of_field(name: &str) -> Option<FixedKind> {
         FixedKind::ALL.iter().copied().find(|kind| kind.field() == Some(name))
@@ -594,5 +634,19 @@ impl FixedKind {
             T::KIND
         }
         each_fixed!(value, {}, x => Some(kind(x)), _ => None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fixed, FixedKind};
+
+    #[test]
+    fn what_stands_in_rows_that_are_null_is_valid() {
+        for &kind in FixedKind::ALL {
+            let is_valid =
+                with_stored!(kind, { FixedKind::Node | FixedKind::Edge => true, }, T => T::default().is_valid());
+            assert!(is_valid, "{kind:?}");
+        }
     }
 }

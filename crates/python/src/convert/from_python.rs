@@ -16,6 +16,7 @@ use crate::arrow::import;
 use crate::duration::{Duration, of_timedelta};
 use crate::entity;
 use crate::error::raised;
+use crate::point::{self, Point};
 use crate::signals;
 
 /// Deepest nesting of lists and maps.
@@ -128,6 +129,13 @@ pub(crate) fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fa
         return map(dict, depth);
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
+        // Points of the driver of Neo4j are tuples with the number of their system.
+        if !tuple.is_exact_instance_of::<PyTuple>()
+            && let Some(srid) = tuple.getattr_opt(intern!(object.py(), "srid"))?
+            && let (Ok(srid), Ok(coordinates)) = (srid.extract(), tuple.extract::<Vec<f64>>())
+        {
+            return point::of_coordinates(srid, &coordinates).map_err(Fault::Value);
+        }
         return tuple.iter().map(|item| value(&item, depth + 1)).collect::<Result<_, _>>().map(Value::list);
     }
     rarer(object, depth)
@@ -159,14 +167,7 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
             error!(Type, "Cypher has no value for {name}").with_remedy("pass an object of the class"),
         ));
     }
-    if let Ok(duration) = object.cast::<Duration>() {
-        return Ok(Value::from(duration.get()));
-    }
-    let found = match entity::value_of(object) {
-        Some(found) => Some(found),
-        None => moments::value_of(object)?,
-    };
-    if let Some(found) = found {
+    if let Some(found) = of_own_class(object)? {
         return found.map_err(Fault::Value);
     }
     match type_name(object).as_str() {
@@ -212,6 +213,20 @@ fn rarer(object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Fault> {
         error!(Type, "Cypher has no value for a Python object of the class {found}")
             .with_remedy("pass None, bool, int, float, str, bytes, a date or time, a list, or a dict"),
     ))
+}
+
+/// Objects of the classes of this package, and moments of Python.
+fn of_own_class(object: &Bound<'_, PyAny>) -> Result<Option<Result<Value, Error>>, Fault> {
+    if let Ok(duration) = object.cast::<Duration>() {
+        return Ok(Some(Ok(Value::from(duration.get()))));
+    }
+    if let Ok(point) = object.cast::<Point>() {
+        return Ok(Some(Ok(Value::Point(point.get().0))));
+    }
+    Ok(match entity::value_of(object) {
+        Some(found) => Some(found),
+        None => moments::value_of(object)?,
+    })
 }
 
 /// Arrays and scalars of NumPy.

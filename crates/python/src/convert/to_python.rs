@@ -9,6 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use super::moments;
 use crate::duration::Duration;
 use crate::entity;
+use crate::point::Point;
 
 /// A value as an object; what nodes and edges are is looked up in `entities`.
 pub(crate) fn value<'py>(py: Python<'py>, value: &Value, entities: &Entities) -> PyResult<Bound<'py, PyAny>> {
@@ -34,6 +35,7 @@ pub(crate) fn value<'py>(py: Python<'py>, value: &Value, entities: &Entities) ->
         Value::DateTime(x) => moments::date_time(py, *x)?,
         Value::Duration(x) => Bound::new(py, Duration(*x))?.into_any(),
         Value::Uuid(x) => x.into_pyobject(py)?,
+        Value::Point(x) => Bound::new(py, Point(*x))?.into_any(),
         Value::Node(x) => entity::node(py, *x, entities)?,
         Value::Edge(x) => entity::edge(py, *x, entities)?,
         Value::Path(x) => entity::path(py, x, entities)?,

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Result, Value, error};
 
-use super::{Taking, no_points, time_of_text};
+use super::{Taking, of_text};
 
 impl Taking {
     /// The value of an object of a type and a value.
@@ -26,12 +26,11 @@ impl Taking {
             },
             ("Integer", Some(text)) => text.parse().ok().map(Value::Int),
             ("Float", Some(text)) => text.parse().ok().map(Value::Float),
-            ("Point", _) => return Err(no_points()),
             ("Node" | "Relationship" | "Path" | "Vector" | "Unsupported", _) => {
                 return Err(error!(Type, "a value of the type {kind} cannot be passed")
                     .with_remedy("pass its parts, or a list of numbers for a vector"));
             }
-            (kind, Some(text)) => time_of_text(kind, text),
+            (kind, Some(text)) => of_text(kind, text),
             _ => None,
         };
         read.ok_or_else(|| {
@@ -99,6 +98,7 @@ mod tests {
             ("ZonedDateTime", "2015-11-21T21:40:32.142+01:00[Europe/Paris]"),
             ("LocalDateTime", "2015-07-04T19:32:24"),
             ("Duration", "P14DT16H12M"),
+            ("Point", "SRID=7203;POINT (1 2)"),
         ] {
             assert!(read(of(kind, text(value))).is_ok(), "{kind} {value}");
             if kind != "String" {
@@ -116,7 +116,7 @@ mod tests {
             of("Integer", Value::Int(1)),
             of("Integer", text("9223372036854775808")),
             of("Nothing", text("x")),
-            of("Point", text("SRID=7203;POINT (1 2)")),
+            of("Point", text("SRID=7204;POINT (1 2)")),
             of("Node", Value::Map(vec![])),
             of("List", Value::List(vec![Value::Int(1)])),
         ] {

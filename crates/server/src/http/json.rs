@@ -197,6 +197,7 @@ impl Json {
             Value::Node(node) => self.node(out, *node, entities),
             Value::Edge(edge) => self.edge(out, edge, entities),
             Value::Path(path) => self.path(out, path, entities),
+            Value::Point(point) => self.quoted("Point", out, point.well_known_text()),
             time => self.quoted(kind_of_time(time), out, time),
         }
     }
@@ -261,6 +262,7 @@ impl Json {
 mod tests {
     use database::Entities;
     use model::Value;
+    use model::point::Point;
 
     use super::Json;
 
@@ -281,6 +283,11 @@ mod tests {
             (Value::string("a\"\n\u{1}ä"), r#""a\"\n\u0001ä""#, r#"{"$type":"String","_value":"a\"\n\u0001ä"}"#),
             (Value::Null, "null", r#"{"$type":"Null","_value":null}"#),
             (Value::Bytes([3, 111, 191].into()), r#""A2+/""#, r#"{"$type":"Base64","_value":"A2+/"}"#),
+            (
+                Point::parse("{longitude: 12.5, latitude: -55}").unwrap().into(),
+                r#""SRID=4326;POINT (12.5 -55.0)""#,
+                r#"{"$type":"Point","_value":"SRID=4326;POINT (12.5 -55.0)"}"#,
+            ),
             (
                 Value::list(vec![Value::Bool(true)]),
                 "[true]",

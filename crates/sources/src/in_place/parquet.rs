@@ -183,7 +183,8 @@ impl ParquetFile {
             | Test::NoneOf(_)
             | Test::NotBetween(..)
             | Test::EndsWith(_)
-            | Test::Contains(_) => true,
+            | Test::Contains(_)
+            | Test::NoMatch(_) => true,
             Test::OneOf(values) => values.iter().any(|value| !below(value) && !above(value)),
             Test::Between(low, high) => {
                 let too_high = matches!(low, Bound::Included(low) | Bound::Excluded(low) if above(low));

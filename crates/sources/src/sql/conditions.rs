@@ -58,9 +58,14 @@ pub(super) fn condition(
         }
         Test::Between(lower, upper) => between(draft, dialect, &column, facts, (lower, upper)),
         Test::NotBetween(lower, upper) => not_between(draft, dialect, &column, facts, (lower, upper)),
-        Test::StartsWith(prefix) => in_text(facts, prefix, || dialect.starts_with(draft, &column, facts, prefix)),
-        Test::EndsWith(end) => in_text(facts, end, || dialect.ends_with(draft, &column, end)),
-        Test::Contains(part) => in_text(facts, part, || dialect.contains(draft, &column, part)),
+        Test::StartsWith(_) | Test::EndsWith(_) | Test::Contains(_) => {
+            in_text(facts, || text_test(draft, dialect, &column, facts, test))
+        }
+        Test::NoMatch(test) => in_text(facts, || {
+            let matches = text_test(draft, dialect, &column, facts, test)?;
+            let is_string = dialect.is_of_kind(&column, Some(PropertyKind::String));
+            Some([format!("NOT ({matches})")].into_iter().chain(is_string).collect::<Vec<_>>().join(" AND "))
+        }),
         Test::Present | Test::Absent => None,
     }
 }
@@ -78,13 +83,30 @@ fn fitting(values: &[Value], facts: &ColumnFacts) -> Option<Vec<Value>> {
     Some(fitting)
 }
 
+/// A test of strings, of a column that has strings.
+fn text_test(
+    draft: &mut Draft<'_>,
+    dialect: &'static dyn Dialect,
+    column: &str,
+    facts: &ColumnFacts,
+    test: &Test,
+) -> Option<String> {
+    match test {
+        // Databases pass or count strings with this letter otherwise.
+        Test::StartsWith(text) | Test::EndsWith(text) | Test::Contains(text) if text.contains('\0') => None,
+        Test::StartsWith(prefix) => Some(dialect.starts_with(draft, column, facts, prefix)),
+        Test::EndsWith(end) => Some(dialect.ends_with(draft, column, end)),
+        Test::Contains(part) => Some(dialect.contains(draft, column, part)),
+        _ => None,
+    }
+}
+
 /// A test of strings; `1 = 0` if the column has none.
-fn in_text(facts: &ColumnFacts, text: &str, test: impl FnOnce() -> String) -> Option<String> {
+fn in_text(facts: &ColumnFacts, test: impl FnOnce() -> Option<String>) -> Option<String> {
     match facts.kind {
         // Written as a string, a list would match.
         None if facts.sql_type.ends_with("[]") => Some("1 = 0".to_owned()),
-        // Databases pass or count strings with this letter otherwise.
-        None | Some(PropertyKind::String) => (!text.contains('\0')).then(test),
+        None | Some(PropertyKind::String) => test(),
         Some(_) if facts.holds_any => None,
         Some(_) => Some("1 = 0".to_owned()),
     }

@@ -209,10 +209,12 @@ impl<'a> Case<'a> {
                 let letters: Vec<char> = text.chars().collect();
                 let (start, end) = letters.split_at(letters.len() / 2);
                 let middle = &letters[letters.len() / 3..letters.len() - letters.len() / 3];
-                tests.push(Test::StartsWith(start.iter().collect()));
-                tests.push(Test::EndsWith(end.iter().collect()));
-                tests.push(Test::Contains(middle.iter().collect()));
-                tests.push(Test::Contains(text.to_uppercase()));
+                tests.extend(and_negated([
+                    Test::StartsWith(start.iter().collect()),
+                    Test::EndsWith(end.iter().collect()),
+                    Test::Contains(middle.iter().collect()),
+                    Test::Contains(text.to_uppercase()),
+                ]));
             }
             tests.push(Test::Between(Bound::Excluded(value.clone()), Bound::Unbounded));
             tests.push(Test::NotBetween(Bound::Included(value.clone()), Bound::Unbounded));
@@ -242,8 +244,9 @@ impl<'a> Case<'a> {
                 Test::NotBetween(Bound::Unbounded, Bound::Included(other.clone())),
             ];
             if let Value::String(text) = &other {
-                tests.extend([Test::StartsWith(text.to_string()), Test::EndsWith(text.to_string())]);
-                tests.push(Test::Contains(text.to_string()));
+                let text = text.to_string();
+                let of_strings = [Test::StartsWith(text.clone()), Test::EndsWith(text.clone()), Test::Contains(text)];
+                tests.extend(and_negated(of_strings));
             }
             for test in tests {
                 let condition = Condition::is(VALUE, test.clone());
@@ -429,6 +432,11 @@ impl<'a> Case<'a> {
             assert_eq!(left, all, "{}: {} was deleted", self.of.declared, last[0]);
         }
     }
+}
+
+/// Tests of strings, and those that hold of the other strings.
+fn and_negated<const N: usize>(tests: [Test; N]) -> impl Iterator<Item = Test> {
+    tests.into_iter().flat_map(|test| [Test::NoMatch(Box::new(test.clone())), test])
 }
 
 /// Values that a column may hold or not, and that databases take for others: beyond its bounds, of another kind, with blanks

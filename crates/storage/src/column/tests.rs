@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use model::fixed::Uuid;
+use model::point::{Crs, Point};
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
 use model::{Column, ErrorCode, FixedKind, Value};
 use testing::random::{SeededRandom, seed_or};
@@ -44,7 +45,7 @@ fn every_kind_reads_back() {
     let mut random = SeededRandom::new(seed);
     let rows = 2 * COLUMN_BLOCK_ROWS + 1_234;
     type Make = fn(&mut SeededRandom) -> Value;
-    let kinds: [(&str, Encoding, Make); 19] = [
+    let kinds: [(&str, Encoding, Make); 20] = [
         ("small integers", Encoding::Packed(FixedKind::Int), |random| Value::Int(random.below(100) as i64 - 50)),
         ("all integers", Encoding::Packed(FixedKind::Int), |random| Value::Int(random.next_u64() as i64)),
         ("one integer", Encoding::Packed(FixedKind::Int), |_| Value::Int(-7)),
@@ -82,6 +83,10 @@ fn every_kind_reads_back() {
         }),
         ("identifiers", Encoding::Parts(FixedKind::Uuid), |random| {
             Value::Uuid(Uuid::from_u64_pair(random.next_u64(), random.next_u64()))
+        }),
+        ("points", Encoding::Parts(FixedKind::Point), |random| {
+            let [x, y] = [random.below(360), random.below(180)].map(|degrees| degrees as f64 / 2.0 - 45.0);
+            Value::Point(Point::new(Crs::Wgs84, &[x, y]).unwrap())
         }),
         ("few texts", Encoding::StringDictionary, |random| Value::string(&format!("text {}", random.below(20)))),
         ("many texts", Encoding::StringPlain, |random| Value::string(&format!("{}", random.next_u64()))),

@@ -75,14 +75,18 @@ fn test(random: &mut SeededRandom) -> Test {
         1 => Bound::Included(value(random)),
         _ => Bound::Excluded(value(random)),
     };
+    let of_strings = |random: &mut SeededRandom| match random.below(3) {
+        0 => Test::StartsWith(text(random)),
+        1 => Test::EndsWith(text(random)),
+        _ => Test::Contains(text(random)),
+    };
     match random.below(10) {
         9 => Test::NotBetween(bound(random), bound(random)),
         0 => Test::OneOf((0..random.below(4)).map(|_| value(random)).collect()),
         1 => Test::NoneOf((0..random.below(4)).map(|_| value(random)).collect()),
         2 | 3 => Test::Between(bound(random), bound(random)),
-        4 => Test::StartsWith(text(random)),
-        5 => Test::EndsWith(text(random)),
-        6 => Test::Contains(text(random)),
+        4 | 5 => of_strings(random),
+        6 => Test::NoMatch(Box::new(of_strings(random))),
         7 => Test::Present,
         _ => Test::Absent,
     }

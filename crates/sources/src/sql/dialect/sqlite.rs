@@ -64,7 +64,9 @@ impl Dialect for Sqlite {
             return format!("typeof({column}) = 'text'");
         }
         let bytes = format!("CAST({} AS BLOB)", draft.value(Value::string(end), ""));
-        format!("(typeof({column}) = 'text' AND substr(CAST({column} AS BLOB), -length({bytes})) = {bytes})")
+        // A part of no bytes is null.
+        let end = format!("ifnull(substr(CAST({column} AS BLOB), -length({bytes})), x'')");
+        format!("(typeof({column}) = 'text' AND {end} = {bytes})")
     }
 
     fn contains(&self, draft: &mut Draft<'_>, column: &str, part: &str) -> String {
