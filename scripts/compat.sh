@@ -112,8 +112,9 @@ go_driver() {
     (cd "$cache/go" && printf 'module compat\n\ngo 1.21\n' >go.mod && go mod download "$module@$version") >&2 || { skip "go: the module cannot be had"; return; }
     folder=$(go env GOMODCACHE)/$module@$version
     start_server
+    # A test that fails ends all others with it: those whose failure is known are left out.
     (cd "$folder" && TEST_NEO4J_HOST=127.0.0.1 TEST_NEO4J_PORT=$port TEST_NEO4J_USER=neo4j TEST_NEO4J_PASS=$password \
-        TEST_NEO4J_SCHEME=neo4j TEST_NEO4J_VERSION=5.26 go test -count=1 -timeout 600s -json ./neo4j/test-integration/) \
+        TEST_NEO4J_SCHEME=neo4j TEST_NEO4J_VERSION=5.26 go test -count=1 -timeout 600s -json -skip "$(cd "$root" && known go | sed 's/+/[+]/g' | paste -sd '|')" ./neo4j/test-integration/) \
         >"$work/go.json" 2>"$work/go.log" || true
     python3 - "$work/go.json" "$work/failed" >"$work/go.count" <<'PYTHON'
 import json, sys

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Sessions of Neo4j's own Python driver against `knot serve` on this machine. The driver and pytest are installed into an
-# environment below .cache; for HTTP, into another, since it needs a newer driver than neomodel allows. Ends with 77 if there is no
-# Python, or the driver cannot be had. Sessions over HTTP are skipped, aloud, if only the newer one cannot be had.
+# Sessions of Neo4j's own drivers for Python, JavaScript, Go and Java against `knot serve` on this machine. The driver for Python and
+# pytest are installed into an environment below .cache; for HTTP, into another, since it needs a newer driver than neomodel allows.
+# Ends with 77 if there is no Python, or the driver cannot be had. Sessions over HTTP are skipped, aloud, if only the newer one cannot
+# be had; those of another language, if its tools (Node with npm; Go; a JDK with Maven) are not installed, or its packages do not come
+# within a minute.
 #
 #   scripts/drivers.sh                 all tests, with target/debug/knot, which is built if it is missing
 #   scripts/drivers.sh -k values       the same, with arguments for pytest
 #   KNOT=target/release/knot scripts/drivers.sh      with another binary
 #   SERVER_KILLS=200 scripts/drivers.sh -k kills     many kills
+#   DRIVERS=all scripts/drivers.sh -k other_drivers  other languages, whose packages may take ten minutes each
 #   TOOLS=1 scripts/drivers.sh -k tools              sessions of large tools too (400 MB of packages)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +24,7 @@ if [ -z "$interpreter" ] || ! "$interpreter" -c 'import sys, venv, ensurepip; sy
 fi
 tools=("neo4j>=5.28,<7" pytest pytest-timeout "neomodel>=5.4,<8")
 if [ -n "${TOOLS:-}" ]; then
-    tools+=("langchain-neo4j>=0.5,<1" "neo4j-graphrag>=1.7,<2")
+    tools+=("langchain-neo4j>=0.5,<1" "neo4j-graphrag>=1.7,<2" "llama-index-graph-stores-neo4j>=0.8,<1")
 fi
 python=$cache/env/bin/python
 stamp=$cache/tools

@@ -12,6 +12,7 @@ import urllib.request
 
 import neo4j
 import pytest
+from neo4j.spatial import CartesianPoint, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
 VERSION = tuple(int(part) for part in neo4j.__version__.split(".")[:2])
@@ -56,6 +57,8 @@ def test_values_go_there_and_back(http):
         DateTime(2020, 1, 2, 3, 4, 5, 6),
         DateTime(2020, 1, 2, 3, 4, 5, 6, zone),
         Duration(months=14, days=-2, seconds=-3, nanoseconds=5),
+        WGS84Point((12.5, -55.25)),
+        CartesianPoint((1, 2, 3.5)),
     ]:
         assert single(http, "RETURN $x", x=value) == value
     text = "datetime('2020-07-02T03:04:05[Europe/Paris]')"

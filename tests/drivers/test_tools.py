@@ -195,6 +195,21 @@ def test_langchain_reads_the_schema_and_queries(driver, shared):
     graph.close()
 
 
+def test_llama_index_keeps_triplets(shared):
+    package = pytest.importorskip("llama_index.graph_stores.neo4j", reason="llama-index-graph-stores-neo4j is not installed")
+    user, password = password_of(shared)
+    graph = package.Neo4jGraphStore(username=user, password=password, url=url_of(shared, "bolt"))
+    graph.upsert_triplet("Ann", "knows", "Bob")
+    graph.upsert_triplet("Bob", "likes", "Cid")
+    assert graph.get("Ann") == [["KNOWS", "Bob"]]
+    assert sorted(graph.get_rel_map(["Ann"], 2)["Ann"]) == [["KNOWS", "Bob"], ["KNOWS", "Bob", "LIKES", "Cid"]]
+    assert "KNOWS" in graph.get_schema(refresh=True)
+    graph.delete("Ann", "KNOWS", "Bob")
+    assert graph.get("Ann") == []
+    graph.query("MATCH (n) DETACH DELETE n")
+    graph.query("DROP CONSTRAINT unique_Entity_id IF EXISTS")
+
+
 def test_neo4j_graphrag_reads_the_schema(driver):
     schema = pytest.importorskip("neo4j_graphrag.schema", reason="neo4j-graphrag is not installed")
     driver.execute_query("CREATE INDEX by_age FOR (p:Person) ON (p.age)")

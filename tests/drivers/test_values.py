@@ -5,6 +5,7 @@ import math
 import neo4j
 import pytest
 import pytz
+from neo4j.spatial import CartesianPoint, Point, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
 VERSIONS = ["4.4", "5.0", "5.1", "5.2", "5.3", "5.4", "5.6", "5.7", "5.8", "6.0"]
@@ -74,7 +75,17 @@ VALUES = [
     zoned("America/New_York"),
     Duration(months=14, days=-3, seconds=70, nanoseconds=5),
     Duration(seconds=-1, nanoseconds=1),
+    CartesianPoint((1, -2.5)),
+    CartesianPoint((1, 2, 1e300)),
+    WGS84Point((12.5, 55.6)),
+    WGS84Point((-180, 90, -3)),
 ]
+
+
+def unknown_point():
+    point = Point((1.0, 2.0))
+    point.srid = 4711
+    return point
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -122,9 +133,7 @@ def test_nodes_relationships_and_paths_come(drivers, version):
 
 
 def test_what_is_no_value_is_refused(drivers):
-    from neo4j.spatial import CartesianPoint
-
     with drivers("5.4").session() as session:
-        with pytest.raises(neo4j.exceptions.CypherTypeError, match="point"):
-            session.run("RETURN $x", x=CartesianPoint((1, 2))).consume()
+        with pytest.raises(neo4j.exceptions.ClientError, match="coordinate reference system 4711"):
+            session.run("RETURN $x", x=unknown_point()).consume()
         assert session.run("RETURN 1").single()[0] == 1
