@@ -29,15 +29,14 @@ pub(crate) fn install() -> Outcome<()> {
     .map_err(|cause| Error::new(ErrorCode::Internal, format!("cannot catch Ctrl-C: {cause}")).into())
 }
 
-/// As long as it lives, Ctrl-C cancels this.
-pub(crate) struct Cancelling;
+/// As long as it lives, Ctrl-C cancels something; afterwards what it cancelled before.
+pub(crate) struct Cancelling(Option<(Interrupt, bool)>);
 
 /// Lets Ctrl-C cancel what watches that flag.
 pub(crate) fn cancel_with(interrupt: Interrupt) -> Cancelling {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     ASKED.store(false, Ordering::Relaxed);
-    *running = Some((interrupt, false));
-    Cancelling
+    Cancelling(running.replace((interrupt, false)))
 }
 
 /// True if Ctrl-C came since the last work began, even if that ended before it heard of it.
@@ -47,6 +46,6 @@ pub(crate) fn was_asked() -> bool {
 
 impl Drop for Cancelling {
     fn drop(&mut self) {
-        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = self.0.take();
     }
 }

@@ -8,6 +8,7 @@
 //! - `mishaps`: paths that hold no store, newer stores, other processes, Ctrl-C, full disks.
 //! - `together`: several processes write one store.
 //! - `distant`: the shell on a server.
+//! - `guests`: servers whose store another process has open.
 //! - `care`: backups and restores.
 //! - `sources`: what goes wrong with databases that are attached.
 //! - `questions`: questions to an attached database have the answers of SQL.
@@ -21,6 +22,8 @@ mod command;
 mod conventions;
 #[path = "it/distant.rs"]
 mod distant;
+#[path = "it/guests.rs"]
+mod guests;
 #[path = "it/kills.rs"]
 mod kills;
 #[path = "it/measurements.rs"]

@@ -235,8 +235,7 @@ pub(crate) fn of_profile(
     if !is_large || text.len() > PROFILE_TEXT_MAX {
         return Ok(None);
     }
-    let total_ns = report.waterfall.as_ref().map_or(0, |waterfall| waterfall.whole_ns) as f64;
-    let basis = Basis::measured(plan.clone(), report, total_ns, ground.view);
+    let basis = Basis::measured(plan.clone(), report, report.whole_ns() as f64, ground.view);
     let statement = WorkloadStatement { text: text.to_owned(), parameters: Parameters::default(), calls: 1 };
     let chosen = recommend(&[(&statement, &Some(basis))], OF_PROFILE, ground)?;
     Ok(chosen.first().and_then(|found| Some((found.candidate.statement(), found.times.first()?.after_ns))))

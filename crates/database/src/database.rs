@@ -185,6 +185,11 @@ impl Database {
         self.shared.activity.set_site(site);
     }
 
+    /// The place at which clients reach it.
+    pub fn site(&self) -> Site {
+        self.shared.activity.site()
+    }
+
     /// Asks for the end of all transactions and statements of its sessions.
     pub fn terminate_all(&self) {
         self.shared.activity.terminate_all();

@@ -73,6 +73,11 @@ const SOURCE_COLUMNS: &[(&str, Cell)] = &[
 ];
 
 impl PlanReport {
+    /// Nanoseconds of the whole statement; 0 if it was not run.
+    pub(crate) fn whole_ns(&self) -> u64 {
+        self.waterfall.as_ref().map_or(0, |waterfall| waterfall.whole_ns)
+    }
+
     /// The report of `EXPLAIN` for a view.
     pub(crate) fn explain(plan: &Plan, view: &dyn ReadView) -> PlanReport {
         let lines = lines(plan, statements::of(plan, view), &|_| None);

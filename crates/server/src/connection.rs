@@ -32,6 +32,8 @@ pub(crate) enum Next {
     Park,
     /// It ends.
     Close,
+    /// Its socket is somebody else's from now on.
+    Leave,
 }
 
 /// One connection.
@@ -219,6 +221,10 @@ impl Connection {
         loop {
             self.check_time();
             self.link.receive();
+            if let Some(stream) = self.link.wire.handover() {
+                self.link.server.guests.take_in(self.link.server.clone(), stream);
+                return Next::Leave;
+            }
             self.greet();
             self.take_messages();
             self.refuse_nonsense();

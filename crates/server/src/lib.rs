@@ -5,6 +5,7 @@
 //! - [`settings`]: settings of a server.
 //! - [`serve`](mod@serve): the front: connections that come, those that wait, and those at work whose clients may speak.
 //! - [`share`](mod@share): the socket in the directory of a store.
+//! - [`handover`]: a server whose store another process has open.
 //! - `limits`: every fixed limit.
 //! - `pool`: the threads that statements run on.
 //! - `tls`: the certificate, and how it is renewed.
@@ -47,6 +48,7 @@ mod counts;
 pub mod credentials;
 pub mod databases;
 mod failure;
+pub mod handover;
 mod http;
 mod inbox;
 mod limits;
@@ -71,7 +73,8 @@ mod wire;
 
 pub use bolt::Version;
 pub use databases::Folder;
-pub use serve::serve;
-pub use settings::{Admission, Settings};
+pub use handover::{Handover, Listeners, News, hand_over};
+pub use serve::{serve, serve_on};
+pub use settings::{Admission, Notice, Settings};
 pub use share::{Sharing, share};
 pub use tls::Tls;

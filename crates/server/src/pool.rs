@@ -81,8 +81,8 @@ impl Pool {
             match next {
                 Ok(Next::Park) => server.park(connection),
                 Ok(Next::Close) => connection.close(),
-                // Its transaction is undone with its session.
-                Err(_) => drop(connection),
+                // The transaction of one that has panicked is undone with its session.
+                Ok(Next::Leave) | Err(_) => drop(connection),
             }
         }
     }

@@ -22,6 +22,7 @@ use crate::connection::Connection;
 use crate::counts::Counts;
 use crate::credentials::Credentials;
 use crate::databases::Databases;
+use crate::handover::{Guests, Listeners};
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::quotas::Quotas;
@@ -52,6 +53,8 @@ pub(crate) struct Server {
     /// Transactions of clients of HTTP, between their requests.
     pub(crate) transactions: Transactions,
     pub(crate) counts: Counts,
+    /// Servers that other processes asked for.
+    pub(crate) guests: Guests,
     /// Connections that threads have given back.
     parked: Mutex<Vec<Connection>>,
     /// Sockets of the connections that threads have.
@@ -132,6 +135,7 @@ impl Server {
             quotas,
             transactions: Transactions::default(),
             counts: Counts::default(),
+            guests: Guests::default(),
             parked: Mutex::default(),
             at_work: Mutex::default(),
             waker,
@@ -156,25 +160,44 @@ impl Server {
 /// # Errors
 /// Fails if an address cannot be listened on, or the file of users or those of the certificate cannot be read.
 pub fn serve(database: Database, settings: Settings, end: &Interrupt, ready: impl FnOnce(&[SocketAddr])) -> Result<()> {
-    let listeners = settings.listen.iter().map(listen).collect::<Result<Vec<_>>>()?;
+    serve_on(Listeners::bind(&settings.listen)?, database, settings, end, ready)
+}
+
+/// Like [`serve`], on sockets that listen already.
+///
+/// # Errors
+/// Those of [`serve`], but for the addresses.
+pub fn serve_on(
+    listeners: Listeners,
+    database: Database,
+    settings: Settings,
+    end: &Interrupt,
+    ready: impl FnOnce(&[SocketAddr]),
+) -> Result<()> {
+    let (addresses, drain) = (listeners.addresses(), settings.drain);
+    let mut front = start(database, listeners, settings)?;
+    ready(&addresses);
+    while end.check_unpaused().is_ok() {
+        front.turn(LOOK_TIME);
+    }
+    front.drain(drain);
+    Ok(())
+}
+
+/// A server that clients can reach, with its users and its certificate.
+pub(crate) fn start(database: Database, listeners: Listeners, settings: Settings) -> Result<Front> {
     let credentials = match &settings.admission {
         Admission::Users(file) => Some(Credentials::read(file)?),
         Admission::Everybody => None,
     };
     let identity = settings.tls.as_ref().map(|tls| Identity::read(tls).map(Arc::new)).transpose()?;
     let (server, woken) = Server::new(database, settings, credentials, identity)?;
-    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(Listener::address).collect();
-    server.tell_sites(&addresses);
-    ready(&addresses);
-    let mut front = Front::new(server, listeners, woken);
-    while end.check_unpaused().is_ok() {
-        front.turn(LOOK_TIME);
-    }
-    front.drain();
-    Ok(())
+    server.tell_sites(&listeners.addresses());
+    Ok(Front::new(server, listeners.0, woken))
 }
 
-fn listen(address: &SocketAddr) -> Result<Listener> {
+/// Listens on an address.
+pub(crate) fn listen(address: &SocketAddr) -> Result<Listener> {
     let listener = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
         Ok(Listener::Tcp(listener))
@@ -240,7 +263,7 @@ impl Front {
         if let (Some(identity), Some(watch)) = (&self.server.identity, &mut self.watch)
             && let Some(notice) = identity.look(watch, now)
         {
-            (self.server.settings.notice)(&notice);
+            (self.server.settings.notice.0)(&notice);
         }
         for place in found.listeners {
             self.accept(place);
@@ -361,11 +384,11 @@ impl Front {
         }
     }
 
-    /// Lets what is at work come to its end, and closes what is not.
-    pub(crate) fn drain(&mut self) {
+    /// Lets what is at work come to its end within that time, and closes what is not.
+    pub(crate) fn drain(&mut self, limit: Duration) {
         self.server.is_ending.store(true, Ordering::Release);
         self.listeners.clear();
-        let end = self.server.now_ns() + self.server.settings.drain.as_nanos() as u64;
+        let end = self.server.now_ns() + limit.as_nanos() as u64;
         loop {
             // A thread parks its connection before it is idle: so whoever is parked is seen by now, if no thread is at work.
             let was_busy = self.server.pool.is_busy();

@@ -1,5 +1,6 @@
 //! Settings of a server.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,16 @@ pub enum Admission {
     Users(PathBuf),
     /// Everybody who reaches the address.
     Everybody,
+}
+
+/// Something that is told news in words.
+#[derive(Clone)]
+pub struct Notice(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl fmt::Debug for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notice")
+    }
 }
 
 /// Settings of a server.
@@ -68,7 +79,7 @@ pub struct Settings {
     /// Time after which the client of a statement that lasts hears that the server is alive. Drivers are told twice that time.
     pub keep_alive: Duration,
     /// Told what whoever runs the server is to know.
-    pub notice: fn(&str),
+    pub notice: Notice,
 }
 
 impl Default for Settings {
@@ -93,7 +104,7 @@ impl Default for Settings {
             patience: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             keep_alive: Duration::from_secs(30),
-            notice: |_| (),
+            notice: Notice(Arc::new(|_| ())),
         }
     }
 }

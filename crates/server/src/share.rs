@@ -32,7 +32,7 @@ pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 /// Time for which a statement waits for its client to take rows, as one in the same process would without end.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Time that statements of others have to end when the store is closed.
-const DRAIN: Duration = Duration::from_secs(2);
+pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
 /// Directories of the stores that processes share, by their numbers: a fork has the list of its parent, and none of its stores.
 static SHARED: Mutex<Vec<(u32, PathBuf)>> = Mutex::new(Vec::new());
@@ -77,20 +77,20 @@ pub fn share(database: &Database) -> model::Result<Sharing> {
         message_bytes_max: MESSAGE_BYTES_MAX,
         idle_transaction: forever,
         patience: PATIENCE,
-        drain: DRAIN,
         ..Settings::default()
     };
     let (server, woken) = Server::new(database.clone(), settings, None, None)?;
     let end = Interrupt::new();
     let mut front = Front::new(server.clone(), vec![Listener::Unix(listener)], woken);
-    let (told, path) = (end.clone(), directory.join(SOCKET_NAME));
+    let (told, path, serving) = (end.clone(), directory.join(SOCKET_NAME), server.clone());
     let work = move || {
         while told.check_unpaused().is_ok() {
             front.turn(if front.is_alone() { SLEEP } else { LOOK_TIME });
         }
         // Newcomers wait for the next process that opens the store.
         let _ = std::fs::remove_file(path);
-        front.drain();
+        front.drain(DRAIN);
+        serving.guests.join();
     };
     let thread = std::thread::Builder::new().name("socket".into()).spawn(work).map_err(|cause| failed(&cause))?;
     let entry = entry_of(database.path());

@@ -25,6 +25,14 @@ impl Listener {
         }
     }
 
+    /// Another handle of it.
+    pub(crate) fn try_clone(&self) -> Result<Listener> {
+        match self {
+            Listener::Tcp(listener) => listener.try_clone().map(Listener::Tcp),
+            Listener::Unix(listener) => listener.try_clone().map(Listener::Unix),
+        }
+    }
+
     /// Its address, if it has one.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         match self {

@@ -3,11 +3,13 @@
 //! The thread that serves a connection and the front both take bytes from the socket: the first when it waits for a request,
 //! the second while a statement runs. Whoever finds `RESET`, `GOODBYE` or the end raises the interrupt of the session.
 //!
-//! The first byte tells the transport: TLS begins with 0x16; all else is plain.
+//! The first byte tells the transport: TLS begins with 0x16, a process that passes its sockets with [`handover::FIRST`]; all else
+//! is plain.
 
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +19,7 @@ use database::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::arrivals::Share;
+use crate::handover;
 use crate::http::{Refusal, plain_answer};
 use crate::inbox::{Greeting, Heard, Inbox};
 use crate::limits::READ_BYTES;
@@ -64,6 +67,8 @@ enum Transport {
     Unknown,
     Plain,
     Tls,
+    /// A process of this machine passes its sockets; what follows is not read here.
+    Handover,
 }
 
 impl Wire {
@@ -233,6 +238,15 @@ impl Wire {
         *self.transport.lock().unwrap_or_else(PoisonError::into_inner) == Transport::Tls
     }
 
+    /// Another handle of the connection of a process that passes its sockets.
+    pub(crate) fn handover(&self) -> Option<UnixStream> {
+        let transport = *self.transport.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.stream {
+            Socket::Unix(stream) if transport == Transport::Handover => stream.try_clone().ok(),
+            _ => None,
+        }
+    }
+
     /// True if the client speaks HTTP.
     pub(crate) fn is_http(&self) -> bool {
         self.lock().is_http()
@@ -280,6 +294,9 @@ impl Wire {
                 None => return self.give_up(),
             };
         }
+        if *transport == Transport::Handover {
+            return;
+        }
         if *transport == Transport::Plain {
             return self.heed(inbox.feed(bytes, now_ns));
         }
@@ -297,7 +314,8 @@ impl Wire {
     fn choose(&self, first: u8) -> Option<Transport> {
         let is_bolt = first == bolt::handshake::PREAMBLE[0];
         if self.peer.is_none() {
-            return is_bolt.then_some(Transport::Plain);
+            let other = (first == handover::FIRST).then_some(Transport::Handover);
+            return if is_bolt { Some(Transport::Plain) } else { other };
         }
         match (&self.identity, first == TLS_FIRST) {
             (Some(identity), true) => {

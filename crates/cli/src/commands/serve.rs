@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use database::line_log::LineLog;
-use database::{Access, Error, ErrorCode, FileAccess, Interrupt};
-use server::{Admission, Folder, Settings, Tls, Version, credentials, tls};
+use database::{Access, Database, Error, ErrorCode, FileAccess, Interrupt};
+use server::{Admission, Folder, Handover, Listeners, News, Notice, Settings, Tls, Version, credentials, tls};
 
 use crate::arguments::{Encryption, ServeArguments};
 use crate::failure::{Failure, Outcome};
@@ -14,6 +15,13 @@ use crate::signals;
 
 /// The port of Bolt, and of HTTP beside it.
 const PORT: u16 = 7687;
+
+/// Time between two attempts to open a store that another process has, or to have that serve it.
+const PAUSE: Duration = Duration::from_millis(25);
+/// Attempts at first: whoever has the store may just be opening or closing it.
+const FIRST_ATTEMPTS: usize = 40;
+/// Attempts for a store whose process has ended: one of the others opens it, and may have much to repeat.
+const NEXT_ATTEMPTS: usize = 400;
 
 pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     let users = arguments.users.clone().unwrap_or_else(|| {
@@ -26,32 +34,136 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
     }
     let listen = addresses(arguments)?;
     // A setting that is refused leaves no store behind.
-    let files = arguments.files.as_deref().map_or(Ok(FileAccess::Nowhere), given_files)?;
-    let user_memory_bytes_max = arguments.user_memory.as_deref().map(super::import::bytes).transpose()?;
-    let message_bytes_max = super::import::bytes(&arguments.message_limit)?;
+    let settings = given_settings(arguments, &listen)?;
+    super::check_new_store(&arguments.store)?;
+    let end = Interrupt::new();
+    let _ending = signals::cancel_with(end.clone());
+    let mut service = Service {
+        arguments,
+        users,
+        listeners: Listeners::bind(&listen)?,
+        settings,
+        told: None,
+        is_prepared: false,
+        end,
+    };
+    service.run()?;
+    eprintln!("ended");
+    Ok(())
+}
+
+/// A server that is about to run, in this process or in the one that has the store open.
+struct Service<'a> {
+    arguments: &'a ServeArguments,
+    /// The file of the users.
+    users: PathBuf,
+    listeners: Listeners,
+    settings: Settings,
+    /// The file of the password that was made, until it is told.
+    told: Option<PathBuf>,
+    is_prepared: bool,
+    end: Interrupt,
+}
+
+impl Service<'_> {
+    /// Serves until it is asked to end: in the process that has the store open, or here.
+    fn run(&mut self) -> Outcome<()> {
+        let store = &self.arguments.store;
+        let (mut attempt, mut attempts) = (0, FIRST_ATTEMPTS);
+        loop {
+            if server::share::reach(store).is_ok() {
+                self.prepare()?;
+                match self.hand_over()? {
+                    Handover::Ended => return Ok(()),
+                    Handover::HolderEnded => (attempt, attempts) = (0, NEXT_ATTEMPTS),
+                    Handover::NoHolder => {}
+                }
+            }
+            match super::open_as(store, &self.arguments.opening, Access::ReadWrite) {
+                Ok(database) => return self.serve(database),
+                Err(Failure::Error(error, _)) if error.code() == ErrorCode::Busy && attempt < attempts => {}
+                Err(failure) => return Err(with_another_way(failure)),
+            }
+            self.end.check_unpaused()?;
+            std::thread::sleep(PAUSE);
+            attempt += 1;
+        }
+    }
+
+    /// Makes the files that a server needs, once there is a store.
+    fn prepare(&mut self) -> Outcome<()> {
+        if self.is_prepared {
+            return Ok(());
+        }
+        if !self.arguments.no_auth {
+            self.told = credentials::first_start(&self.users)?;
+            self.settings.admission = Admission::Users(self.users.clone());
+        }
+        self.settings.tls = certificate(self.arguments, &self.settings.listen)?;
+        let audit_log = self.arguments.audit_log.as_ref().map(|path| LineLog::open(path).map(Arc::new));
+        self.settings.audit_log = audit_log.transpose()?;
+        self.is_prepared = true;
+        Ok(())
+    }
+
+    fn serve(&mut self, database: Database) -> Outcome<()> {
+        self.prepare()?;
+        // Other processes are told that the store is in use where the file system has no sockets.
+        let _sharing = server::share(&database).ok();
+        let listeners = self.listeners.try_clone()?;
+        server::serve_on(listeners, database, self.settings.clone(), &self.end.clone(), |addresses| {
+            self.say(addresses)
+        })?;
+        Ok(())
+    }
+
+    fn hand_over(&mut self) -> Outcome<Handover> {
+        let (listeners, settings, end) = (self.listeners.try_clone()?, self.settings.clone(), self.end.clone());
+        let has_limits = self.arguments.opening.memory_limit.is_some();
+        let outcome = server::hand_over(&self.arguments.store, &listeners, &settings, &end, &mut |news| match news {
+            News::Ready(process) => {
+                self.say(&listeners.addresses());
+                eprintln!("process {process} has the store open, and takes clients in until it ends");
+                if has_limits {
+                    eprintln!("warning: --memory-limit is for the process that has the store open");
+                }
+            }
+            News::Notice(text) => eprintln!("{text}"),
+        });
+        Ok(outcome?)
+    }
+
+    /// Tells that clients can come, and what they need.
+    fn say(&mut self, addresses: &[SocketAddr]) {
+        let schemes = schemes(self.settings.tls.as_ref(), self.arguments.tls_self_signed);
+        for (address, scheme) in
+            addresses.iter().flat_map(|address| schemes.iter().map(move |scheme| (address, scheme)))
+        {
+            eprintln!("listening on {scheme}://{address}");
+        }
+        match (self.told.take(), self.arguments.no_auth) {
+            (_, true) => eprintln!("warning: everybody on this machine can read and write the store"),
+            (Some(file), _) => eprintln!("the password of the user neo4j was made, and stands in {}", file.display()),
+            (None, _) => {}
+        }
+    }
+}
+
+/// The settings that the arguments give, without the files that are made.
+fn given_settings(arguments: &ServeArguments, listen: &[SocketAddr]) -> Outcome<Settings> {
     let databases = arguments.databases.as_ref().map(|path| -> Outcome<Folder> {
         Ok(Folder { path: path.clone(), memory_bytes_max: super::import::bytes(&arguments.database_memory)? })
     });
-    let databases = databases.transpose()?;
-    super::check_new_store(&arguments.store)?;
-    let database = super::open_as(&arguments.store, &arguments.opening, Access::ReadWrite).map_err(with_another_way)?;
-    let admission = if arguments.no_auth { Admission::Everybody } else { Admission::Users(users.clone()) };
-    let told = if arguments.no_auth { None } else { credentials::first_start(&users)? };
-    let tls = certificate(arguments, &listen)?;
-    let audit_log = arguments.audit_log.as_ref().map(|path| LineLog::open(path).map(Arc::new));
-    let settings = Settings {
-        listen,
-        files,
-        user_memory_bytes_max,
-        admission,
-        databases,
-        audit_log: audit_log.transpose()?,
-        tls: tls.clone(),
+    Ok(Settings {
+        listen: listen.to_vec(),
+        files: arguments.files.as_deref().map_or(Ok(FileAccess::Nowhere), given_files)?,
+        user_memory_bytes_max: arguments.user_memory.as_deref().map(super::import::bytes).transpose()?,
+        databases: databases.transpose()?,
         advertised: arguments.advertise.clone(),
         newest: arguments.bolt_version.unwrap_or(Version::ALL[0]),
         connections_max: arguments.connections.max(1),
         statements_max: arguments.statements.max(1),
-        message_bytes_max,
+        message_bytes_max: super::import::bytes(&arguments.message_limit)?,
         timeout: arguments.opening.timeout,
         idle_transaction: arguments.idle_transaction,
         idle_http_transaction: arguments.idle_http_transaction,
@@ -59,36 +171,16 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
         patience: arguments.patience,
         drain: arguments.drain,
         keep_alive: arguments.keep_alive,
-        notice: |text| eprintln!("{text}"),
-    };
-    // Other processes are told that the store is in use where the file system has no sockets.
-    let _sharing = server::share(&database).ok();
-    let end = Interrupt::new();
-    let _ending = signals::cancel_with(end.clone());
-    let no_auth = arguments.no_auth;
-    let schemes = schemes(tls.as_ref(), arguments.tls_self_signed);
-    server::serve(database, settings, &end, |addresses| {
-        for (address, scheme) in
-            addresses.iter().flat_map(|address| schemes.iter().map(move |scheme| (address, scheme)))
-        {
-            eprintln!("listening on {scheme}://{address}");
-        }
-        match (told, no_auth) {
-            (_, true) => eprintln!("warning: everybody on this machine can read and write the store"),
-            (Some(file), _) => eprintln!("the password of the user neo4j was made, and stands in {}", file.display()),
-            (None, _) => {}
-        }
-    })?;
-    eprintln!("ended");
-    Ok(())
+        notice: Notice(Arc::new(|text| eprintln!("{text}"))),
+        ..Settings::default()
+    })
 }
 
-/// A store that another process has open is not served beside it.
+/// A store that another process has open, and does not share, is not served beside it.
 fn with_another_way(failure: Failure) -> Failure {
     match failure {
         Failure::Error(error, text) if error.code() == ErrorCode::Busy => {
-            let remedy =
-                "end that process first: the server needs the store for itself; then others write through the server";
+            let remedy = "that process does not let others in: end it first, and others write through the server";
             Failure::Error(error.with_remedy(remedy), text)
         }
         other => other,

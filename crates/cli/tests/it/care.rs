@@ -48,7 +48,7 @@ fn a_backup_of_a_store_that_is_open_and_what_the_lock_says() {
     folder.make_store("CREATE (:A)");
     let (mut child, mut stdout) = shell(&folder);
     let pid = format!("process {} (", child.id());
-    let message = folder.run(&["serve", "s.knot", "--no-auth"]).fails(1);
+    let message = folder.run(&["import", "s.knot", "-n", "A=a.csv"]).fails(1);
     assert!(message.contains(&pid) && message.contains("knot)") && !message.contains("jsonl"), "{message}");
     // Statements go through the process that has the store; reading needs no lock.
     assert_eq!(folder.run(&["query", "s.knot", "RETURN 1", "-s"]).ok(), "1\n1\n");

@@ -2,29 +2,48 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use crate::command::{Folder, finish, signal};
 
 /// A server on a free port.
-struct Server {
-    child: Child,
-    address: String,
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    pub(crate) address: String,
+    /// What it says behind its first address.
+    lines: Receiver<String>,
 }
 
 impl Server {
-    fn start(folder: &Folder, arguments: &[&str]) -> Server {
-        let all = [&["serve", "s.knot", "--listen", "127.0.0.1:0"], arguments].concat();
+    pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Server {
+        Server::listen(folder, "127.0.0.1:0", arguments)
+    }
+
+    pub(crate) fn listen(folder: &Folder, address: &str, arguments: &[&str]) -> Server {
+        let all = [&["serve", "s.knot", "--listen", address], arguments].concat();
         let mut child = folder.command(&all).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         let line = lines.next().expect("it says where it listens").expect("it is text");
         let address = line.strip_prefix("listening on bolt").expect("it listens");
         let address = address.split_once("://").expect("it is an address").1.to_owned();
         // Later lines have a reader as well.
-        std::thread::spawn(move || lines.for_each(drop));
-        Server { child, address }
+        let (said, later) = channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(said.send(line))));
+        Server { child, address, lines: later }
     }
 
-    fn end(self) {
+    /// Waits for a line in which that stands.
+    pub(crate) fn says(&self, part: &str) {
+        while !self.lines.recv_timeout(Duration::from_secs(60)).expect("it says more").contains(part) {}
+    }
+
+    /// Its address as one of the scheme.
+    pub(crate) fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://{}", self.address)
+    }
+
+    pub(crate) fn end(self) {
         signal(&self.child, "TERM");
         assert_eq!(finish(self.child).code, Some(0));
     }

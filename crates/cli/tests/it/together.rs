@@ -11,21 +11,21 @@ use testing::random::{SeededRandom, seed_or};
 use crate::command::{Folder, Output, finish, pause, signal};
 
 /// A shell that is given statements one by one.
-struct Shell {
-    child: Child,
+pub(crate) struct Shell {
+    pub(crate) child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Shell {
-    fn start(folder: &Folder, arguments: &[&str]) -> Shell {
+    pub(crate) fn start(folder: &Folder, arguments: &[&str]) -> Shell {
         let mut child = folder.command(arguments).stdin(Stdio::piped()).spawn().expect("it starts");
         let stdin = child.stdin.take().expect("it is piped");
         let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         Shell { child, stdin, lines }
     }
 
-    fn open(folder: &Folder) -> Shell {
+    pub(crate) fn open(folder: &Folder) -> Shell {
         let mut shell = Shell::start(folder, &["s.knot", "-m", "jsonl"]);
         assert_eq!(shell.ask("RETURN 1 AS x"), "{\"x\":1}");
         shell
@@ -36,13 +36,13 @@ impl Shell {
     }
 
     /// The one row of a statement; empty if the shell has ended.
-    fn ask(&mut self, statement: &str) -> String {
+    pub(crate) fn ask(&mut self, statement: &str) -> String {
         self.say(&format!("{statement};"));
         self.lines.next().and_then(Result::ok).unwrap_or_default()
     }
 
     /// The end of the shell, once it is told all.
-    fn end(self) -> Output {
+    pub(crate) fn end(self) -> Output {
         drop(self.stdin);
         let rest: Vec<String> = self.lines.map_while(Result::ok).collect();
         let output = finish(self.child);
@@ -50,7 +50,7 @@ impl Shell {
     }
 }
 
-const COUNT: &str = "MATCH (n:N) RETURN count(n) AS x";
+pub(crate) const COUNT: &str = "MATCH (n:N) RETURN count(n) AS x";
 
 #[test]
 fn two_processes_write_by_turns_and_the_second_takes_over() {

@@ -67,12 +67,13 @@ impl Basis {
         let modelled: f64 = lines.iter().map(|line| line.ns).sum();
         let profiled: f64 =
             report.lines.iter().filter_map(|line| line.actual).map(|actual| actual.wall_ns as f64).sum();
-        // The clock of a profile takes time of its own, most of it where there are many small batches.
-        let shrink = if profiled > total_ns { total_ns / profiled } else { 1.0 };
+        // Operators have the same share of both times, however busy the machine was in either; and the clock of a profile takes time of
+        // its own.
+        let scale = total_ns / profiled.max(report.whole_ns() as f64).max(1.0);
         for (line, told) in lines.iter_mut().zip(&report.lines) {
-            line.ns = told.actual.map_or(0.0, |actual| actual.wall_ns as f64) * shrink;
+            line.ns = told.actual.map_or(0.0, |actual| actual.wall_ns as f64) * scale;
         }
-        let factor = (profiled * shrink / modelled.max(1.0)).clamp(*FACTOR.start(), *FACTOR.end());
+        let factor = (profiled * scale / modelled.max(1.0)).clamp(*FACTOR.start(), *FACTOR.end());
         let ids: Vec<_> = explain::rows(&plan).iter().map(|row| row.id).collect();
         let mut picked = Map::default();
         for scan in picked_scans(&plan, &ids).into_iter().filter(|scan| scan.is_only_condition) {
