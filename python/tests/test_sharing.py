@@ -385,28 +385,63 @@ def test_addresses_that_are_none_are_refused():
         knotwork.connect("bolt://localhost", read_only=True)
 
 
+class Server:
+    """`knot serve` on a free port."""
+
+    def __init__(self, path):
+        serve = [KNOT, "serve", path, "--listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen(serve, stderr=subprocess.PIPE, text=True)
+        self.said = ""
+        self.address = self.hears(r"bolt://([0-9.]+:\d+)")[1]
+        with open(path + ".password") as file:
+            self.password = file.read().strip()
+
+    def hears(self, pattern):
+        """Waits until it says that, behind what it has said."""
+        start = len(self.said)
+        while not (found := re.search(pattern, self.said[start:])):
+            line = self.process.stderr.readline()
+            assert line, (self.said, self.process.wait())
+            self.said += line
+        return found
+
+    def connect(self, password=None):
+        return knotwork.connect(f"bolt://neo4j:{password or self.password}@{self.address}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception):
+        self.process.terminate()
+        self.process.communicate(timeout=30)
+
+
 @pytest.mark.skipif(KNOT is None, reason="KNOT names no knot to serve with")
 def test_a_server_is_a_database(path):
-    serve = [KNOT, "serve", path, "--listen", "127.0.0.1:0"]
-    server = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        said = ""
-        while not (found := re.search(r"bolt://([0-9.]+:\d+)", said)):
-            line = server.stderr.readline() or server.stdout.readline()
-            assert line, (said, server.wait())
-            said += line
-        with open(path + ".password") as file:
-            password = file.read().strip()
+    with Server(path) as server:
         with pytest.raises(knotwork.Error, match="(?i)password|unauthorized|credentials"):
-            knotwork.connect(f"bolt://neo4j:wrong@{found[1]}")
-        with knotwork.connect(f"bolt://neo4j:{password}@{found[1]}") as db:
-            assert password not in repr(db) and password not in str(db.path)
+            server.connect("wrong")
+        with server.connect() as db:
+            assert server.password not in repr(db) and server.password not in str(db.path)
             db.execute("CREATE (:Person {name: 'Ann', born: date('1990-02-03')})-[:KNOWS]->(:Person {name: 'Bob'})")
             assert db.execute("MATCH (p:Person {name: 'Ann'}) RETURN p.born").scalar().year == 1990
             with db.transaction() as tx:
                 tx.execute("CREATE (:Person {name: 'Cid'})")
             assert db.info()["nodes"] == 3
             assert db.algo.pagerank(labels="Person", types="KNOWS").to_arrow().num_rows == 3
-    finally:
-        server.terminate()
-        server.communicate(timeout=30)
+
+
+@pytest.mark.skipif(KNOT is None, reason="KNOT names no knot to serve with")
+@pytest.mark.parametrize("end", ["close_store", "kill"])
+def test_a_store_that_a_program_has_open_is_served(path, end):
+    count = "MATCH (n:Holder) RETURN count(n)"
+    with Holder(path) as holder, Server(path) as server:
+        server.hears(f"process {holder.process.pid} has the store open")
+        with pytest.raises(knotwork.Error, match="(?i)password|unauthorized|credentials"):
+            server.connect("wrong")
+        with server.connect() as db:
+            assert db.execute(count).scalar() == 1
+            db.execute("CREATE (:Holder)")
+            getattr(holder, end)()
+            server.hears("listening on")
+            assert db.execute(count).scalar() == 2

@@ -17,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use database::{Interrupt, Site};
 use model::{Error, Result, error};
@@ -36,6 +36,9 @@ use lines::Lines;
 pub(crate) const FIRST: u8 = b'S';
 /// Time for which each side waits for the other to say what it has to say at once.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// Looks at whether the server before has ended.
+const CLAIMS: usize = 5;
 
 /// Sockets on which a server listens.
 pub struct Listeners(pub(crate) Vec<Listener>);
@@ -102,30 +105,36 @@ pub fn hand_over(
         return Ok(Handover::NoHolder);
     }
     let mut lines = Lines::new(&stream);
-    let mut is_ready = false;
-    let mut leave_at = None;
+    let mut lost = Handover::NoHolder;
+    // Time that the holder has left for its end, once it is asked for that.
+    let mut left: Option<Duration> = None;
     loop {
-        if end.check_unpaused().is_err() && leave_at.is_none() {
-            // The holder lets statements come to their end.
+        if end.check_unpaused().is_err() && left.is_none() {
+            // Statements come to their end first.
             let _ = stream.shutdown(Shutdown::Write);
-            leave_at = Some(Instant::now() + settings.drain + CUT_TIME + ANSWER_TIME);
+            left = Some(settings.drain + CUT_TIME + ANSWER_TIME);
+            lost = Handover::Ended;
         }
-        let lost = if is_ready { Handover::HolderEnded } else { Handover::NoHolder };
         let line = match lines.next(LOOK_TIME) {
             Ok(Some(line)) => line,
-            Ok(None) if leave_at.is_some_and(|at| Instant::now() >= at) => return Ok(Handover::Ended),
-            Ok(None) => continue,
-            Err(_) => return Ok(if leave_at.is_some() { Handover::Ended } else { lost }),
+            Ok(None) if left.is_some_and(|left| left.is_zero()) => return Ok(lost),
+            Ok(None) => {
+                left = left.map(|left| left.saturating_sub(LOOK_TIME));
+                continue;
+            }
+            Err(_) => return Ok(lost),
         };
         if let Some(process) = line["ready"].as_u64() {
-            is_ready = true;
+            if left.is_none() {
+                lost = Handover::HolderEnded;
+            }
             told(News::Ready(process as u32));
         } else if let Some(notice) = line["notice"].as_str() {
             told(News::Notice(notice));
         } else if !line["error"].is_null() {
             return Err(lines::error_of(&line["error"]));
         } else if line["ended"] == true {
-            return Ok(if leave_at.is_some() { Handover::Ended } else { lost });
+            return Ok(lost);
         }
     }
 }
@@ -191,14 +200,17 @@ fn serve_for(host: &Server, stream: &UnixStream) -> Result<()> {
     let teller = stream.try_clone().map_err(failed)?;
     settings.notice = Notice(Arc::new(move |text| drop(lines::say(&teller, &json!({"notice": text})))));
     let drain = settings.drain;
+    let asker = stream.try_clone().map_err(failed)?;
     let mut front = claim(host, listeners, settings)?;
+    front.serve_for(asker);
     if lines::say(stream, &json!({"ready": std::process::id()})).is_ok() {
         while !host.is_ending() && !is_left(stream) {
             front.turn(LOOK_TIME);
         }
     }
-    front.drain(if host.is_ending() { drain.min(DRAIN) } else { drain });
+    // The next server need not wait for the last statements of this one.
     host.database.set_site(Site::default());
+    front.drain(if host.is_ending() { drain.min(DRAIN) } else { drain });
     Ok(())
 }
 
@@ -206,7 +218,15 @@ fn serve_for(host: &Server, stream: &UnixStream) -> Result<()> {
 fn claim(host: &Server, listeners: Vec<Listener>, settings: Settings) -> Result<Front> {
     static CLAIMING: Mutex<()> = Mutex::new(());
     let _claiming = CLAIMING.lock().unwrap_or_else(PoisonError::into_inner);
-    let address = host.database.site().address;
+    let mut address = host.database.site().address;
+    for _ in 0..CLAIMS {
+        if address.is_empty() {
+            break;
+        }
+        // The one before may have just ended.
+        std::thread::sleep(LOOK_TIME);
+        address = host.database.site().address;
+    }
     if !address.is_empty() {
         let process = std::process::id();
         return Err(error!(Busy, "process {process} serves the store already, at {address}")

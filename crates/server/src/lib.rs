@@ -34,6 +34,7 @@
 //! - `summary`: the end of a statement.
 //! - `failure`: errors as drivers know them.
 //! - `bookmarks`: names of moments that transactions come after.
+//! - `fuzzing`: connections that a fuzzer feeds (only with `cfg(fuzzing)`).
 //!
 //! Invariants: nothing of a client reaches a session before it has logged in; a client that does not read holds a thread no
 //! longer than `Settings::patience`, and memory no more than `limits` says; every wait has an end.
@@ -48,6 +49,8 @@ mod counts;
 pub mod credentials;
 pub mod databases;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod handover;
 mod http;
 mod inbox;

@@ -30,8 +30,8 @@ pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
 pub(crate) const SPILLED_BYTES_MAX: u64 = 1 << 30;
 /// Streams that are open in one transaction.
 pub(crate) const STREAMS_MAX: usize = 1_000;
-/// Time that a thread waits for the next request of a connection before it turns to others.
-pub(crate) const LINGER: Duration = Duration::from_millis(1);
+/// Time that a thread waits for the next request of a connection before it turns to others; a fuzzer sends all at once.
+pub(crate) const LINGER: Duration = if cfg!(fuzzing) { Duration::ZERO } else { Duration::from_millis(1) };
 /// Time after which a client that does not take what is sent to it is given up.
 pub(crate) const SEND_TIME: Duration = Duration::from_secs(60);
 /// Time that a request waits for a thread.

@@ -227,13 +227,20 @@ pub(crate) struct Front {
     heard: Vec<Arc<Wire>>,
     /// The files of the certificate.
     watch: Option<Watch>,
+    /// The connection to the process for which this one serves: whatever comes on it ends a wait.
+    asker: Option<UnixStream>,
 }
 
 impl Front {
     /// The front of a server that listens there.
     pub(crate) fn new(server: Arc<Server>, listeners: Vec<Listener>, woken: UnixStream) -> Front {
         let watch = server.identity.as_ref().map(|identity| identity.watch(server.now_ns()));
-        Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch }
+        Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch, asker: None }
+    }
+
+    /// Serves for the process at the other end of a connection.
+    pub(crate) fn serve_for(&mut self, asker: UnixStream) {
+        self.asker = Some(asker);
     }
 
     /// True if there are no clients, so that nothing happens before the next one comes.
@@ -312,6 +319,7 @@ impl Front {
             let flags = if wire.has_room() { PollFlags::IN } else { PollFlags::empty() };
             PollFd::from_borrowed_fd(wire.fd(), flags | HANG_UP)
         }));
+        fds.extend(self.asker.iter().map(|asker| PollFd::new(asker, PollFlags::IN | HANG_UP)));
         let mut found = Found::default();
         if poll(&mut fds, Some(&timespec(limit))).is_err() {
             return found;
@@ -322,7 +330,7 @@ impl Front {
             match place.checked_sub(listeners) {
                 None => found.listeners.push(place),
                 Some(place) if place < waiting => found.waiting.push(place),
-                Some(place) => found.heard.push(heard[place - waiting]),
+                Some(place) => found.heard.extend(heard.get(place - waiting)),
             }
         }
         let is_woken = !fds[0].revents().is_empty();
@@ -388,6 +396,7 @@ impl Front {
     pub(crate) fn drain(&mut self, limit: Duration) {
         self.server.is_ending.store(true, Ordering::Release);
         self.listeners.clear();
+        self.asker = None;
         let end = self.server.now_ns() + limit.as_nanos() as u64;
         loop {
             // A thread parks its connection before it is idle: so whoever is parked is seen by now, if no thread is at work.

@@ -76,7 +76,8 @@ impl Service<'_> {
                 match self.hand_over()? {
                     Handover::Ended => return Ok(()),
                     Handover::HolderEnded => (attempt, attempts) = (0, NEXT_ATTEMPTS),
-                    Handover::NoHolder => {}
+                    // It is about to end, or does not answer, which takes its time.
+                    Handover::NoHolder => attempt += FIRST_ATTEMPTS / 2,
                 }
             }
             match super::open_as(store, &self.arguments.opening, Access::ReadWrite) {
