@@ -15,7 +15,7 @@ while read -r package target part; do
     case $package in '' | '#'*) continue ;; esac
     if [ "$target" = lib ]; then which=(--lib); else which=(--test "$target"); fi
     binary=$(cargo test --release --quiet --no-run --message-format=json -p "$package" "${which[@]}" |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+        sed -n 's/.*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*/\1/p')
     found=$("$binary" --list --format terse "$part" | sed -n 's/: test$//p')
     [ -n "$found" ] || { echo "soak: no test of $package $target fits $part" >&2; exit 2; }
     while read -r test; do echo "$package $binary $test"; done <<<"$found" >>"$tests"
