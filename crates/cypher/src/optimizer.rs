@@ -14,6 +14,7 @@ mod covering_labels;
 mod edge_filter;
 mod edge_range;
 mod edge_top;
+mod exists_join;
 mod filter_in_path;
 mod late_projection;
 mod node_choice;
@@ -22,6 +23,17 @@ mod pushed_pattern;
 mod running_in_path;
 mod top;
 mod unused;
+
+/// Use of joins in the place of `EXISTS` subqueries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistsJoins {
+    /// Subqueries are run for the rows.
+    Never,
+    /// Joins are used where they are estimated to be cheaper.
+    Cheaper,
+    /// Joins are used wherever they can be, for tests.
+    Always,
+}
 
 /// Rules and choices of the planner that are used. All give the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +48,8 @@ pub struct OptimizerConfig {
     pub hash_joins: bool,
     /// Test patterns in `WHERE` by joins with a subplan, rather than by an expression.
     pub semi_apply: bool,
+    /// Find the nodes for which such a pattern holds once for all rows, where that costs less.
+    pub exists_joins: ExistsJoins,
     /// Compute what is the same for all rows once.
     pub constant_folding: bool,
     /// Sort only the rows that a limit leaves.
@@ -72,6 +86,7 @@ impl Default for OptimizerConfig {
             intersections: true,
             hash_joins: true,
             semi_apply: true,
+            exists_joins: ExistsJoins::Cheaper,
             constant_folding: true,
             top: true,
             count_rows: true,
@@ -97,6 +112,7 @@ impl OptimizerConfig {
             intersections: false,
             hash_joins: false,
             semi_apply: false,
+            exists_joins: ExistsJoins::Never,
             constant_folding: false,
             top: false,
             count_rows: false,
@@ -122,6 +138,11 @@ pub(crate) fn optimize(
     config: &OptimizerConfig,
     mode: PlanMode,
 ) -> bool {
+    // First, so that other rules see the plans that it makes.
+    let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
+    if config.exists_joins != ExistsJoins::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
+        exists_join::rewrite_all(root, slots, context, config);
+    }
     if config.constant_folding {
         for_each_operator(root, &mut constant_folding::fold);
     }

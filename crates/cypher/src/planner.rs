@@ -132,6 +132,13 @@ impl<'a> Planner<'a> {
         Ok(stream.operator)
     }
 
+    /// Plans a pattern by itself.
+    pub(crate) fn pattern(&mut self, graph: QueryGraph) -> Result<Operator> {
+        let mut stream = Stream::unit();
+        self.graph(&mut stream, graph)?;
+        Ok(stream.operator)
+    }
+
     /// Plans clauses that run for one row of the plan around them.
     pub(crate) fn subplan(
         &mut self,

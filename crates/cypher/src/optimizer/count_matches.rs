@@ -45,14 +45,14 @@ pub(super) fn rewrite_all(root: &mut Operator, slots: &mut Slots, context: &Comp
 
 /// Part of its rows that an operator is asked for.
 #[derive(Clone, Copy, PartialEq)]
-enum Read {
+pub(super) enum Read {
     Whole,
     /// As many as suffice, perhaps few.
     First,
 }
 
 /// Visits every operator with what is read of it, inputs before what stands on them.
-fn for_each_reader(operator: &mut Operator, read: Read, visit: &mut dyn FnMut(&mut Operator, Read)) {
+pub(super) fn for_each_reader(operator: &mut Operator, read: Read, visit: &mut dyn FnMut(&mut Operator, Read)) {
     let [of_input, of_others] = match &operator.kind {
         OperatorKind::Limit { .. } => [Read::First; 2],
         OperatorKind::SemiApply { .. } => [read, Read::First],

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cypher::catalog::CompileContext;
-use cypher::optimizer::OptimizerConfig;
+use cypher::optimizer::{ExistsJoins, OptimizerConfig};
 use cypher::plan::{PlanMode, Statement, explain};
 use exec::{Environment, QueryMemory, RunSettings};
 use model::procedure::GraphAccess;
@@ -238,7 +238,7 @@ impl Writer<'_> {
     fn condition(&mut self) -> String {
         let (a, b) = (self.value(), self.value());
         let node = if self.nodes.is_empty() { None } else { Some(self.random.pick(&self.nodes).clone()) };
-        match (self.random.below(18), node) {
+        match (self.random.below(22), node) {
             (0, Some(node)) => format!("({node})-[:KNOWS]->()"),
             (1, Some(node)) => format!("NOT ({node})<-[:WORKS_AT]-(:Person)"),
             (2, Some(node)) => format!("{node}:Person"),
@@ -261,6 +261,18 @@ impl Writer<'_> {
                 } else {
                     format!("{edge}.since {operator} {value}")
                 }
+            }
+            (18, Some(node)) => {
+                let key = self.random.below(6);
+                format!("NOT EXISTS {{ ({node})-[s]-(y)<-[t:KNOWS]-(z {{id: {key}}}) WHERE s.since <> 1 }}")
+            }
+            (19, Some(node)) => format!("EXISTS {{ MATCH ({node}:Person)-->(y)-->(z:Thing)-->({node}) }}"),
+            (20, Some(node)) => {
+                format!("COUNT {{ ({node})<--(y:Person) WHERE y.age > 2 AND {node}.age >= y.age }} = 0")
+            }
+            (21, Some(node)) => {
+                let key = self.random.below(6);
+                format!("EXISTS {{ MATCH ({node})-[s:KNOWS]->(y) MATCH (y)-[t:KNOWS]-(z) WHERE z.id < {key} }}")
             }
             (11, _) => format!("EXISTS {{ MATCH (z:Thing) WHERE z.age = {a} }}"),
             (12, _) => format!("NOT EXISTS {{ MATCH (z:Person {{age: {a}}})-->(y) WHERE y.id <> {b} }}"),
@@ -329,6 +341,8 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { hash_joins: false, ..all },
         OptimizerConfig { intersections: false, ..all },
         OptimizerConfig { semi_apply: false, ..all },
+        OptimizerConfig { exists_joins: ExistsJoins::Never, ..all },
+        OptimizerConfig { exists_joins: ExistsJoins::Always, ..all },
         OptimizerConfig { unused: false, ..all },
         OptimizerConfig { count_matches: false, ..all },
         OptimizerConfig { sort_keys: false, ..all },
@@ -451,5 +465,37 @@ fn plans_with_sort_keys_agree_with_plans_without() {
             let found = bench.run(query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
             assert_eq!(expected.0, found.0, "{query}\n{}", statements.join(";\n"));
         }
+    }
+}
+
+#[test]
+fn patterns_that_hang_on_one_node_are_joined_where_all_rows_are_asked_for() {
+    let bench = Bench::new(&graph(&mut SeededRandom::new(5)));
+    let always = OptimizerConfig { exists_joins: ExistsJoins::Always, ..OptimizerConfig::default() };
+    let run = |query: &str| {
+        let (rows, plan) = bench.run(query, &always, RunSettings::default()).expect("the query runs");
+        let (expected, _) = bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
+        assert_eq!(rows, expected, "{query}\n{plan}");
+        plan.contains("HashJoin")
+    };
+    for condition in [
+        "EXISTS { (n)-[:KNOWS]->(m:Person) WHERE m.age > 1 }",
+        "NOT EXISTS { (n)-[:KNOWS]-(m) WHERE m.age = 1 OR n.age = 2 }",
+        "NOT (n)<-[:WORKS_AT]-(:Person)",
+        "COUNT { (n)-[r:KNOWS]->()-[s]->(m) WHERE r.since <> s.since } = 0",
+        "COUNT { (n)-->(:Thing) } > 0",
+        "EXISTS { (n:Thing)-->(n) }",
+    ] {
+        assert!(run(&format!("MATCH (n) WHERE {condition} RETURN n.id")), "{condition}");
+        assert!(run(&format!("MATCH (a)-->(n:Person) WHERE {condition} RETURN a.id, n.age")), "{condition}");
+    }
+    for query in [
+        "MATCH (n) WHERE EXISTS { (n)-->(m) WHERE m.age > 1 } WITH n LIMIT 1 RETURN count(n)",
+        "MATCH (n)-->(k) WHERE EXISTS { (n)-->(m) WHERE m.age > k.age } RETURN n.id",
+        "MATCH (n)-->(k) WHERE EXISTS { (n)-->(k) } RETURN n.id",
+        "MATCH (n) WHERE EXISTS { (n)-->(m) WHERE EXISTS { (m)-->(n) } } RETURN n.id",
+        "MATCH (n) WHERE EXISTS { MATCH (n)-->(m) WITH m LIMIT 1 WHERE m.age = 1 RETURN m } RETURN n.id",
+    ] {
+        assert!(!run(query), "{query}");
     }
 }

@@ -1,0 +1,173 @@
+//! `EXISTS { … }` of a pattern that hangs on one node of the row.
+//!
+//! Before: a subplan that walks from the node of each row. After: the nodes for which the pattern holds, found once from wherever that
+//! costs least, and joined with the rows by a hash table (a semi-join, or an anti-join for `NOT EXISTS`).
+//! Needs: all rows are asked for, nothing is written, and no attached database tests conditions. The pattern consists of
+//! single relationships and conditions that use the node, and nothing else, of the row.
+//! Leaves: `SemiApply` over a `HashJoin` of its argument with distinct nodes, which is kept for all rows.
+
+use model::{Result, Set, Span};
+
+use super::count_matches::{Read, for_each_reader};
+use super::{ExistsJoins, OptimizerConfig};
+use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
+use crate::catalog::CompileContext;
+use crate::plan::conditions::{add_conjuncts, at, replace_slot};
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
+use crate::planner::Planner;
+use crate::slots::Slots;
+
+/// Work from which on another plan is looked for, in rows.
+const WORK_MIN: f64 = 20_000.0;
+/// Times by which the other plan must be cheaper: its nodes may be found several times before they are kept, and sizes are estimates.
+const ADVANTAGE: f64 = 10.0;
+/// Work of a node that a scan reads, in rows of other operators.
+const SCANNED_ROW: f64 = 0.25;
+
+/// Rewrites all subplans that the rule fits.
+pub(super) fn rewrite_all(
+    root: &mut Operator,
+    slots: &mut Slots,
+    context: &CompileContext<'_>,
+    config: &OptimizerConfig,
+) {
+    for_each_reader(root, Read::Whole, &mut |operator, read| {
+        if read == Read::Whole
+            && let OperatorKind::SemiApply { input, subplan, .. } = &mut operator.kind
+            && matches!(input.first().kind, OperatorKind::Unit)
+            && let Some(joined) = joined(input.estimated_rows, subplan, slots, (context, config))
+        {
+            **subplan = joined;
+        }
+    });
+}
+
+/// The subplan that takes the place of another for that number of rows; `None` if it would not be cheaper.
+fn joined(
+    rows: f64,
+    subplan: &Operator,
+    slots: &mut Slots,
+    (context, config): (&CompileContext<'_>, &OptimizerConfig),
+) -> Option<Operator> {
+    // A subplan stops at its first match.
+    let walked = rows * work(subplan) / subplan.estimated_rows.max(1.0);
+    let is_forced = config.exists_joins == ExistsJoins::Always;
+    if walked < WORK_MIN && !is_forced {
+        return None;
+    }
+    let (outer, mut graph) = pattern_of(subplan)?;
+    if slots.kind(outer) != SlotKind::Node {
+        return None;
+    }
+    let found = slots.unnamed(SlotKind::Node);
+    rename(&mut graph, outer, found);
+    let plan: Result<Operator> = Planner::new(context, config, slots).pattern(graph);
+    let plan = plan.ok().filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
+    let operator = |kind, estimated_rows| Operator { id: OperatorId(0), estimated_rows, kind };
+    let nodes = plan.estimated_rows.min(rows);
+    let right = Box::new(operator(OperatorKind::Distinct { input: Box::new(plan), slots: vec![found] }, nodes));
+    let left = Box::new(operator(OperatorKind::Argument { slots: vec![outer] }, 1.0));
+    let slot = |slot| at(Span::default(), ExpressionKind::Slot(slot));
+    let on = vec![(slot(outer), slot(found))];
+    Some(operator(OperatorKind::HashJoin { left, right, on }, subplan.estimated_rows.min(1.0)))
+}
+
+/// Work of a plan, in rows that its operators give.
+fn work(plan: &Operator) -> f64 {
+    let weight = if matches!(plan.kind, OperatorKind::NodeScan { .. }) { SCANNED_ROW } else { 1.0 };
+    plan.estimated_rows * weight + plan.inputs().into_iter().map(work).sum::<f64>()
+}
+
+/// The pattern that a subplan matches, and the node of the row that it starts from; `None` if it does more, or starts from more.
+fn pattern_of(subplan: &Operator) -> Option<(SlotId, QueryGraph)> {
+    let mut graph = QueryGraph::default();
+    let (mut distinct, mut plan) = (Vec::new(), subplan);
+    let outer = loop {
+        match &plan.kind {
+            OperatorKind::Filter { input, predicate } => {
+                add_conjuncts(predicate.clone(), &mut graph.predicates);
+                plan = input;
+            }
+            OperatorKind::Expand { input, from, direction, types, edge, to, distinct_from, choice: None, .. } => {
+                distinct.push(distinct_from.clone());
+                graph.edges.push(GraphEdge {
+                    slot: (*edge)?,
+                    left: *from,
+                    right: *to,
+                    direction: *direction,
+                    types: types.clone(),
+                    length: EdgeLength::One,
+                    filter: None,
+                    clause: 0,
+                    repeats: false,
+                    search: None,
+                    is_selected: false,
+                    span: Span::default(),
+                });
+                plan = input;
+            }
+            OperatorKind::Argument { slots } => match slots.as_slice() {
+                [outer] => break *outer,
+                _ => return None,
+            },
+            _ => return None,
+        }
+    };
+    // From the first to the last, as they are walked.
+    graph.edges.reverse();
+    distinct.reverse();
+    if !are_of_one_clause(&graph.edges, &distinct) {
+        return None;
+    }
+    let ends: Set<SlotId> = graph.edges.iter().flat_map(|edge| [edge.left, edge.right]).collect();
+    let mut ends: Vec<SlotId> = ends.into_iter().collect();
+    ends.sort_unstable();
+    graph.nodes = ends.into_iter().map(|slot| GraphNode { slot, labels: Vec::new(), span: Span::default() }).collect();
+    take_labels(&mut graph);
+    let known = |slot: &SlotId| {
+        graph.nodes.iter().any(|node| node.slot == *slot) || graph.edges.iter().any(|edge| edge.slot == *slot)
+    };
+    let is_of_pattern = |predicate: &Expression| {
+        let mut used = Set::default();
+        predicate.free_slots(&mut used);
+        used.iter().all(known) && !predicate.has_subquery() && !predicate.is_random()
+    };
+    let fits = graph.nodes.iter().any(|node| node.slot == outer) && graph.predicates.iter().all(is_of_pattern);
+    fits.then_some((outer, graph))
+}
+
+/// True if each edge is told apart from just those before it that edges of one clause are told apart from.
+fn are_of_one_clause(edges: &[GraphEdge], distinct: &[Vec<SlotId>]) -> bool {
+    edges.iter().zip(distinct).enumerate().all(|(number, (edge, told))| {
+        let expected: Set<SlotId> =
+            edges[..number].iter().filter(|other| other.may_equal(edge)).map(|other| other.slot).collect();
+        expected == told.iter().copied().collect()
+    })
+}
+
+/// Turns tests of labels into labels of nodes, by which these can be found.
+fn take_labels(graph: &mut QueryGraph) {
+    let nodes = &mut graph.nodes;
+    graph.predicates.retain(|predicate| {
+        let ExpressionKind::HasLabels { object, labels } = &predicate.kind else { return true };
+        let ExpressionKind::Slot(slot) = object.kind else { return true };
+        let Some(node) = nodes.iter_mut().find(|node| node.slot == slot) else { return true };
+        node.labels.extend(labels.iter().cloned());
+        false
+    });
+}
+
+/// Puts another node in the place of one.
+fn rename(graph: &mut QueryGraph, from: SlotId, to: SlotId) {
+    let change = |slot: &mut SlotId| {
+        if *slot == from {
+            *slot = to;
+        }
+    };
+    graph.nodes.iter_mut().for_each(|node| change(&mut node.slot));
+    for edge in &mut graph.edges {
+        change(&mut edge.left);
+        change(&mut edge.right);
+    }
+    graph.predicates.iter_mut().for_each(|predicate| replace_slot(predicate, from, to));
+}
