@@ -24,6 +24,8 @@ def test_a_store_lasts(path):
         assert count(db) == 1
         with pytest.raises(knotwork.ReadOnlyError):
             db.execute("CREATE (:N)")
+        with db.transaction() as tx:
+            assert tx.execute("MATCH (n) RETURN count(n)").scalar() == 1
     db.close()
     with pytest.raises(knotwork.ClosedError):
         db.execute("RETURN 1")

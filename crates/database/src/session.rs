@@ -40,7 +40,7 @@ use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
-use crate::settings::Config;
+use crate::settings::{Access, Config};
 use crate::trace::{Recorder, TraceEvent, TraceKind};
 use account::{Account, CountedSink};
 use callables::Callables;
@@ -49,6 +49,8 @@ use callables::Callables;
 pub struct Session {
     database: Database,
     transaction: Option<Box<dyn WriteTransaction>>,
+    /// The view of a transaction that was begun where nothing can be written.
+    reading: Option<Arc<dyn ReadView>>,
     /// The state of what was attached when it was begun.
     generation: u64,
     /// Microseconds since the Unix epoch when it was begun.
@@ -123,6 +125,7 @@ impl Session {
         let clock = database.shared_clock();
         let registration = database.shared.activity.register(&interrupt);
         Session {
+            reading: None,
             database,
             transaction,
             generation,
@@ -192,7 +195,7 @@ impl Session {
 
     /// True if a transaction was begun.
     pub fn in_transaction(&self) -> bool {
-        self.transaction.is_some()
+        self.transaction.is_some() || self.reading.is_some()
     }
 
     /// Sets the isolation of transactions that begin from now on; the one that is open stays what it is.
@@ -270,7 +273,10 @@ impl Session {
             return Err(error!(TransactionState, "a transaction is open already").with_remedy("commit or roll it back"));
         }
         let attached = self.database.shared.attachments.now();
-        self.transaction = Some(attached.store.write_isolated(self.isolation)?);
+        match self.database.config().access {
+            Access::ReadOnly => self.reading = Some(attached.store.read()?),
+            _ => self.transaction = Some(attached.store.write_isolated(self.isolation)?),
+        }
         self.generation = attached.generation;
         self.began_us = self.database.clock().unix_us();
         (self.has_run, self.command) = (false, None);
@@ -279,17 +285,20 @@ impl Session {
     }
 
     fn commit_listening(&mut self) -> Result<()> {
-        let Some(transaction) = self.transaction.take() else { return Err(no_transaction("commit")) };
-        let command = self.command.take();
+        if !self.in_transaction() {
+            return Err(no_transaction("commit"));
+        }
+        let (transaction, command) = (self.leave_transaction(), self.command.take());
         if self.registration.finish() {
             return Err(terminated());
         }
-        match command {
-            Some(command) => {
+        match (command, transaction) {
+            (Some(command), transaction) => {
                 drop(transaction);
                 self.carry_out(&command)
             }
-            None => transaction.commit(),
+            (None, Some(transaction)) => transaction.commit(),
+            (None, None) => Ok(()),
         }
     }
 
@@ -299,14 +308,19 @@ impl Session {
     }
 
     fn rollback_here(&mut self) -> Result<()> {
-        match self.transaction.take() {
-            Some(_) => {
-                self.registration.finish();
-                self.command = None;
-                Ok(())
-            }
-            None => Err(no_transaction("roll back")),
+        if !self.in_transaction() {
+            return Err(no_transaction("roll back"));
         }
+        self.leave_transaction();
+        self.registration.finish();
+        self.command = None;
+        Ok(())
+    }
+
+    /// Ends the transaction that is open, without committing it.
+    fn leave_transaction(&mut self) -> Option<Box<dyn WriteTransaction>> {
+        self.reading = None;
+        self.transaction.take()
     }
 
     /// Runs one statement and holds its whole result.
@@ -382,14 +396,14 @@ impl Session {
         let _listening = interrupt.listen();
         let started = self.registration.start(text, start, self.database.clock());
         if started.is_err() {
-            self.transaction = None;
+            self.leave_transaction();
             started?;
         }
         self.set_at_work(true);
         let outcome = self.run_listening(account, text, parameters, &mut CountedSink { sink, account });
         self.set_at_work(false);
         if self.registration.end() && outcome.is_err() {
-            self.transaction = None;
+            self.leave_transaction();
             self.registration.finish();
             return Err(terminated());
         }
@@ -412,7 +426,11 @@ impl Session {
     ) -> Result<StatementSummary> {
         // Within a transaction the plan rests on what the transaction sees.
         let attached = self.database.shared.attachments.now();
-        let snapshot = if self.transaction.is_none() { Some(attached.store.read()?) } else { None };
+        let snapshot = match (&self.transaction, &self.reading) {
+            (Some(_), _) => None,
+            (None, Some(reading)) => Some(reading.clone()),
+            (None, None) => Some(attached.store.read()?),
+        };
         let registry = self.registry();
         let (view, is_exact, generation) = match (&self.transaction, &snapshot) {
             (Some(transaction), _) => (transaction.view(), false, self.generation),
@@ -495,7 +513,11 @@ impl Session {
         let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (&self.database, self.isolation);
         let memory = self.query_memory();
-        let transaction_us = self.transaction.is_some().then_some(self.began_us);
+        let transaction_us = self.in_transaction().then_some(self.began_us);
+        if self.reading.is_some() && compiled.plan.mode != PlanMode::Read {
+            return Err(error!(ReadOnly, "the statement writes, and the store was opened for reading only")
+                .with_remedy("open it for writing"));
+        }
         let has_sources = !database.shared.attachments.now().sources().is_empty();
         let (interrupt, memory_account) = (&self.interrupt, &memory);
         let registry = self.registry();

@@ -185,7 +185,8 @@ impl Point {
         let coordinates: Vec<f64> = names.into_iter().map_while(number).collect();
         if coordinates.len() < 2 || coordinates.len() < given.len() {
             let names: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-            return Err(error!(Argument, "a point cannot be made of {}: {EXPECTED}", names.join(", ")));
+            let given = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+            return Err(error!(Argument, "a point cannot be made of {given}: {EXPECTED}"));
         }
         let usual = match (is_earth, coordinates.len()) {
             (true, 2) => Crs::Wgs84,

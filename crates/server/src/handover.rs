@@ -24,7 +24,6 @@ use model::{Error, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
-use crate::limits::CUT_TIME;
 use crate::serve::{Front, LOOK_TIME, Server, listen, start};
 use crate::settings::{Notice, Settings};
 use crate::share::{DRAIN, reach};
@@ -112,7 +111,7 @@ pub fn hand_over(
         if end.check_unpaused().is_err() && left.is_none() {
             // Statements come to their end first.
             let _ = stream.shutdown(Shutdown::Write);
-            left = Some(settings.drain + CUT_TIME + ANSWER_TIME);
+            left = Some(settings.drain + ANSWER_TIME);
             lost = Handover::Ended;
         }
         let line = match lines.next(LOOK_TIME) {
@@ -217,16 +216,14 @@ fn serve_for(host: &Server, stream: &UnixStream) -> Result<()> {
 /// Starts a server on the database of another. Only one is reached at an address at a time: it keeps the users and the databases.
 fn claim(host: &Server, listeners: Vec<Listener>, settings: Settings) -> Result<Front> {
     static CLAIMING: Mutex<()> = Mutex::new(());
-    let _claiming = CLAIMING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut address = host.database.site().address;
+    // The one before may have just ended.
     for _ in 0..CLAIMS {
-        if address.is_empty() {
-            break;
+        if !host.database.site().address.is_empty() {
+            std::thread::sleep(LOOK_TIME);
         }
-        // The one before may have just ended.
-        std::thread::sleep(LOOK_TIME);
-        address = host.database.site().address;
     }
+    let _claiming = CLAIMING.lock().unwrap_or_else(PoisonError::into_inner);
+    let address = host.database.site().address;
     if !address.is_empty() {
         let process = std::process::id();
         return Err(error!(Busy, "process {process} serves the store already, at {address}")

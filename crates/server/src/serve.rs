@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use database::{Database, Interrupt, Neighbors};
+use database::{Access, Database, Interrupt, Neighbors};
 use model::{Consumer, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -175,13 +175,27 @@ pub fn serve_on(
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<()> {
     let (addresses, drain) = (listeners.addresses(), settings.drain);
-    let mut front = start(database, listeners, settings)?;
+    let mut front = start(database.clone(), listeners, settings)?;
     ready(&addresses);
-    while end.check_unpaused().is_ok() {
-        front.turn(LOOK_TIME);
-    }
-    front.drain(drain);
+    std::thread::scope(|scope| {
+        if database.config().access == Access::ReadOnly {
+            scope.spawn(|| follow(&database, end));
+        }
+        while end.check_unpaused().is_ok() {
+            front.turn(LOOK_TIME);
+        }
+        front.drain(drain);
+    });
     Ok(())
+}
+
+/// Moves a database that is only read on to what another process has committed, again and again until the server ends.
+fn follow(database: &Database, end: &Interrupt) {
+    while end.check_unpaused().is_ok() {
+        // What cannot be read now is tried again; readers keep what they have.
+        let _ = database.refresh(end);
+        std::thread::sleep(LOOK_TIME);
+    }
 }
 
 /// A server that clients can reach, with its users and its certificate.
@@ -227,6 +241,8 @@ pub(crate) struct Front {
     heard: Vec<Arc<Wire>>,
     /// The files of the certificate.
     watch: Option<Watch>,
+    /// No connection is accepted before that moment: there were no file descriptors left for one.
+    full_until_ns: u64,
     /// The connection to the process for which this one serves: whatever comes on it ends a wait.
     asker: Option<UnixStream>,
 }
@@ -235,7 +251,7 @@ impl Front {
     /// The front of a server that listens there.
     pub(crate) fn new(server: Arc<Server>, listeners: Vec<Listener>, woken: UnixStream) -> Front {
         let watch = server.identity.as_ref().map(|identity| identity.watch(server.now_ns()));
-        Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch, asker: None }
+        Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch, full_until_ns: 0, asker: None }
     }
 
     /// Serves for the process at the other end of a connection.
@@ -302,7 +318,9 @@ impl Front {
 
     fn poll(&mut self, limit: Duration) -> Found {
         let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
-        fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
+        let is_full = self.server.now_ns() < self.full_until_ns;
+        let of_listener = if is_full { PollFlags::empty() } else { PollFlags::IN };
+        fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, of_listener)));
         for connection in &self.waiting {
             // Requests of a client that does not read its answers wait until it does.
             let flags = match (connection.has_unsent(), connection.wire().has_room()) {
@@ -345,8 +363,12 @@ impl Front {
             let (stream, peer) = match self.listeners[place].accept() {
                 Ok(accepted) => accepted,
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
-                // Without file descriptors, say, the next turn tries again.
-                Err(_) => return,
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
+                // Without file descriptors, say, it is tried again after a while.
+                Err(_) => {
+                    self.full_until_ns = self.server.now_ns() + LOOK_TIME.as_nanos() as u64;
+                    return;
+                }
             };
             self.server.counts.connection();
             let is_full = self.server.connections.load(Ordering::Relaxed) >= self.server.settings.connections_max;

@@ -71,7 +71,8 @@ impl Service<'_> {
         let store = &self.arguments.store;
         let (mut attempt, mut attempts) = (0, FIRST_ATTEMPTS);
         loop {
-            if server::share::reach(store).is_ok() {
+            // What may only be read is read beside the process that writes.
+            if !self.arguments.opening.read_only && server::share::reach(store).is_ok() {
                 self.prepare()?;
                 match self.hand_over()? {
                     Handover::Ended => return Ok(()),
@@ -181,7 +182,7 @@ fn given_settings(arguments: &ServeArguments, listen: &[SocketAddr]) -> Outcome<
 fn with_another_way(failure: Failure) -> Failure {
     match failure {
         Failure::Error(error, text) if error.code() == ErrorCode::Busy => {
-            let remedy = "that process does not let others in: end it first, and others write through the server";
+            let remedy = "that process does not let others in, or does not answer: end it first, and others write through the server";
             Failure::Error(error.with_remedy(remedy), text)
         }
         other => other,

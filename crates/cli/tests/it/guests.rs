@@ -119,6 +119,32 @@ fn users_certificates_files_and_databases_are_those_of_the_server() {
     assert_eq!(finish(child).code, Some(0));
 }
 
+#[test]
+fn a_server_that_only_reads_is_one_beside_the_process_that_writes() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:N {i: 0})");
+    let mut first = Shell::open(&folder);
+    let server = Server::start(&folder, &["--no-auth", "--read-only"]);
+    let url = server.url("bolt");
+    let message = folder.run(&["query", &url, "CREATE (:N)"]).fails(1);
+    assert!(message.starts_with("READ_ONLY: "), "{message}");
+    let mut session = Shell::start(&folder, &[&url, "-m", "jsonl"]);
+    session.ask("BEGIN; RETURN 1 AS x");
+    assert_eq!(session.ask(COUNT), "{\"x\":1}");
+    assert_eq!(first.ask("CREATE (:N {i: 1}) RETURN 1 AS x"), "{\"x\":1}");
+    // It follows what is committed, a moment behind; a transaction stays at its own moment.
+    while rows(&folder, &url, COUNT) != "{\"x\":2}\n" {
+        pause(20);
+    }
+    assert_eq!(session.ask(COUNT), "{\"x\":1}");
+    session.ask("COMMIT; RETURN 1 AS x");
+    assert_eq!(session.ask(COUNT), "{\"x\":2}");
+    assert_eq!(session.end().code, Some(0));
+    assert_eq!(first.end().code, Some(0));
+    assert_eq!(rows(&folder, &url, COUNT), "{\"x\":2}\n");
+    server.end();
+}
+
 /// Writes through a server until told to end; gives the numbers that were acknowledged.
 fn write(folder: &Folder, url: &str, writer: u64, count: &AtomicU64, is_over: &AtomicBool) -> Vec<u64> {
     let (mut number, mut acknowledged) = (0, Vec::new());

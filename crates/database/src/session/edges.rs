@@ -16,9 +16,10 @@ impl Session {
         self.interrupt.become_long(1);
         let database = &self.database;
         let memory = self.query_memory();
-        match &self.transaction {
-            Some(transaction) => work(&EdgePasses::open(transaction.view(), settings, &self.interrupt, &memory)?),
-            None => {
+        match (&self.transaction, &self.reading) {
+            (Some(transaction), _) => work(&EdgePasses::open(transaction.view(), settings, &self.interrupt, &memory)?),
+            (None, Some(reading)) => work(&EdgePasses::open(&**reading, settings, &self.interrupt, &memory)?),
+            (None, None) => {
                 let snapshot = database.shared.attachments.now().store.read()?;
                 work(&EdgePasses::open(&*snapshot, settings, &self.interrupt, &memory)?)
             }

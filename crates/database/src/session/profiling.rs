@@ -12,7 +12,11 @@ impl Session {
     pub(super) fn advise_on(&self, report: &mut PlanReport, text: &str, compiled: &Compiled) -> Result<()> {
         let registry = self.registry();
         let interrupt = &self.interrupt;
-        let snapshot = if self.in_transaction() { None } else { Some(self.database.store().read()?) };
+        let snapshot = match (&self.transaction, &self.reading) {
+            (Some(_), _) => None,
+            (None, Some(reading)) => Some(reading.clone()),
+            (None, None) => Some(self.database.store().read()?),
+        };
         let view = match (&self.transaction, &snapshot) {
             (Some(transaction), _) => transaction.view(),
             (None, Some(snapshot)) => &**snapshot,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use database::{Access, Config, Database, Durability, ErrorCode, Parameters, QueryResult, Session, Value};
+use database::{Access, Config, Database, Durability, ErrorCode, Interrupt, Parameters, QueryResult, Session, Value};
 
 use crate::engine::answer_of;
 use testing::Folder;
@@ -222,7 +222,26 @@ fn a_store_can_be_opened_for_reading_only() {
     assert_eq!(Database::open(&path, Config::default()).err().map(|error| error.code()), Some(ErrorCode::Busy));
     drop(database);
     let database = Database::open(&path, config).expect("a store can be opened for reading");
-    check(&mut database.session(), &[(COUNT, "1"), ("CREATE (:A)", "READ_ONLY"), ("BEGIN", "READ_ONLY"), (COUNT, "1")]);
+    check(&mut database.session(), &[(COUNT, "1"), ("CREATE (:A)", "READ_ONLY"), (COUNT, "1")]);
+}
+
+#[test]
+fn a_transaction_on_a_store_that_is_only_read_stays_at_its_moment() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let mut writer = database.session();
+    check(&mut writer, &[("CREATE (:A)", "")]);
+    let config = Config { access: Access::ReadOnly, ..Config::default() };
+    let reader = Database::open(&folder.join("store.knot"), config).expect("a store can be read beside its writer");
+    let mut session = reader.session();
+    check(&mut session, &[("BEGIN", ""), (COUNT, "1"), ("CREATE (:A)", "READ_ONLY"), ("BEGIN", "TRANSACTION_STATE")]);
+    check(&mut session, &[("CREATE INDEX FOR (a:A) ON (a.i)", "READ_ONLY")]);
+    check(&mut writer, &[("CREATE (:A)", "")]);
+    assert!(reader.refresh(&Interrupt::new()).expect("the writer's files can be read"));
+    assert!(session.in_transaction());
+    check(&mut session, &[(COUNT, "1"), ("COMMIT", ""), (COUNT, "2"), ("COMMIT", "TRANSACTION_STATE")]);
+    check(&mut session, &[("BEGIN", ""), (COUNT, "2"), ("ROLLBACK", ""), ("ROLLBACK", "TRANSACTION_STATE")]);
+    assert!(!session.in_transaction());
 }
 
 /// Runs a statement in many sessions at once, each several times with the numbers from 0 on.

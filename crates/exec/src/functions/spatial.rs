@@ -15,12 +15,13 @@ const POINT: Function = Function {
     usage: "point(map)",
     description: "The point at `x` and `y` (and `z`) or at `longitude` and `latitude` (and `height`), in the coordinate \
                   reference system that `crs` names or `srid` numbers: cartesian, cartesian-3D, WGS-84 or WGS-84-3D. \
-                  Null if a component is null.",
+                  Null if a component is null. Other entries are passed over.",
     examples: &[
         ("point({x: 3, y: 0})", "point({x: 3.0, y: 0.0, crs: 'cartesian'})"),
         ("point({longitude: 12.5, latitude: 55.6}).srid", "4326"),
         ("point({x: 12.5, y: 55.6, crs: 'WGS-84'}).latitude", "55.6"),
         ("point({x: 1, y: null})", "null"),
+        ("point({x: 1, y: 2, name: 'stop'}).y", "2.0"),
     ],
     body: Body::Strict(|values| match &values[0] {
         Value::Map(map) => of_map(map),
@@ -65,11 +66,14 @@ const WITHIN_BOX: Function = Function {
     }),
 };
 
+/// Entries of a map that make a point; others are passed over, so that the properties of a node can be given.
+const COMPONENTS: [&str; 8] = ["x", "y", "z", "longitude", "latitude", "height", "crs", "srid"];
+
 /// The point of a map; null if a component is.
 fn of_map(map: &MapValue) -> Result<Value> {
     let mut numbers = Vec::with_capacity(map.len());
     let mut systems = Vec::new();
-    for (name, value) in map {
+    for (name, value) in map.iter().filter(|(name, _)| COMPONENTS.contains(&&***name)) {
         match (&**name, value) {
             (_, Value::Null) => return Ok(Value::Null),
             ("crs", Value::String(name)) => systems.push(Crs::of_name(name)?),

@@ -129,7 +129,7 @@ fn split_typed(field: &str) -> Result<(String, Option<FieldType>)> {
     }
     if let Some(options) = options {
         let remedy = match word.to_ascii_lowercase().as_str() {
-            "point" => "there are no points: give the coordinates as two columns of type float",
+            "point" => "leave the options out, and write the system with each point, as in {x: 1, y: 2, crs: 'WGS-84'}",
             _ => "leave the options out, and write the zone with each value",
         };
         return Err(error!(Import, "line 1: the header's field '{field}' has options ({options}) that are not known")
