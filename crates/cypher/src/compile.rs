@@ -172,7 +172,9 @@ fn compile_query(
     hints.append(&mut planner.unmet);
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
     let column_types = types_of(&root, &outputs, context, mode).into();
-    let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, config, mode);
+    let plan_pattern = |slots: &mut _, graph| Planner::new(context, config, slots).pattern(graph);
+    let rules = (config, &plan_pattern as _);
+    let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, rules, mode);
     // The rules give up early if the statement is to stop.
     check_this_thread()?;
     let plan = Plan { root, columns, column_types, slots: slots.into_infos(), mode };

@@ -135,13 +135,13 @@ pub(crate) fn optimize(
     columns: &[SlotId],
     slots: &mut Slots,
     context: &CompileContext<'_>,
-    config: &OptimizerConfig,
+    (config, plan_pattern): (&OptimizerConfig, &exists_join::PatternPlanner<'_>),
     mode: PlanMode,
 ) -> bool {
     // First, so that other rules see the plans that it makes.
     let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
     if config.exists_joins != ExistsJoins::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
-        exists_join::rewrite_all(root, slots, context, config);
+        exists_join::rewrite_all(root, slots, plan_pattern, config);
     }
     if config.constant_folding {
         for_each_operator(root, &mut constant_folding::fold);

@@ -58,7 +58,7 @@ impl Subject {
             is_open = is_open && (&client).write_all(part).is_ok() && connection.serve() == Next::Park;
             read(&client, &mut answers);
         }
-        // What waits for the client to read goes on as it reads.
+        // Answers that wait for the client to read go on as it reads.
         for _ in 0..16 {
             if !is_open || !connection.has_unsent() {
                 break;

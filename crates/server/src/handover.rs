@@ -11,12 +11,11 @@ mod given;
 mod lines;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::net::{Shutdown, TcpListener};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use database::{Interrupt, Site};
@@ -24,47 +23,18 @@ use model::{Error, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
-use crate::serve::{Front, LOOK_TIME, Server, listen, start};
+use crate::limits::CLOSING_TIME;
+use crate::serve::{Front, LOOK_TIME, Server, start};
 use crate::settings::{Notice, Settings};
-use crate::share::{DRAIN, reach};
-use crate::socket::Listener;
-use crate::wire::{HANG_UP, timespec};
+use crate::socket::{Listener, Listeners, reach};
+use crate::wire::{HANDOVER_FIRST, HANG_UP, timespec};
 use lines::Lines;
 
-/// First byte of a process that passes sockets; the holder of the store answers with the same.
-pub(crate) const FIRST: u8 = b'S';
 /// Time for which each side waits for the other to say what it has to say at once.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// Looks at whether the server before has ended.
 const CLAIMS: usize = 5;
-
-/// Sockets on which a server listens.
-pub struct Listeners(pub(crate) Vec<Listener>);
-
-impl Listeners {
-    /// Listens on these addresses.
-    ///
-    /// # Errors
-    /// `IO` if one of them cannot be had.
-    pub fn bind(addresses: &[SocketAddr]) -> Result<Listeners> {
-        addresses.iter().map(listen).collect::<Result<_>>().map(Listeners)
-    }
-
-    /// Other handles of the same sockets.
-    ///
-    /// # Errors
-    /// `IO` if there are no file descriptors left.
-    pub fn try_clone(&self) -> Result<Listeners> {
-        let handles = self.0.iter().map(Listener::try_clone).collect::<std::io::Result<_>>();
-        handles.map(Listeners).map_err(|cause| error!(Io, "a socket cannot be kept: {cause}"))
-    }
-
-    /// The addresses, with the ports that the system has chosen.
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.0.iter().filter_map(Listener::address).collect()
-    }
-}
 
 /// Outcome of passing sockets to the holder of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,39 +112,18 @@ pub fn hand_over(
 fn pass(stream: &UnixStream, listeners: &[Listener], given: &Value) -> std::io::Result<()> {
     stream.set_read_timeout(Some(ANSWER_TIME))?;
     stream.set_write_timeout(Some(ANSWER_TIME))?;
-    (&*stream).write_all(&[FIRST])?;
+    (&*stream).write_all(&[HANDOVER_FIRST])?;
     let mut answer = [0];
     (&*stream).read_exact(&mut answer)?;
-    if answer != [FIRST] {
+    if answer != [HANDOVER_FIRST] {
         return Err(ErrorKind::InvalidData.into());
     }
     let sockets: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
     lines::send_with_sockets(stream, &sockets, given)
 }
 
-/// Servers that this process runs for others.
-#[derive(Default)]
-pub(crate) struct Guests(Mutex<Vec<JoinHandle<()>>>);
-
-impl Guests {
-    /// Begins to serve for the process at the other end of a connection.
-    pub(crate) fn take_in(&self, host: Arc<Server>, stream: UnixStream) {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.retain(|thread| !thread.is_finished());
-        // Without a thread the connection is closed, and the other process tries again.
-        threads.extend(std::thread::Builder::new().name("guest".into()).spawn(move || answer(&host, &stream)));
-    }
-
-    /// Waits for the end of all, which they come to once their host is ending.
-    pub(crate) fn join(&self) {
-        let threads = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        // One that has panicked has ended as well.
-        threads.into_iter().for_each(|thread| drop(thread.join()));
-    }
-}
-
 /// Serves for another process, and tells it how that ended.
-fn answer(host: &Server, stream: &UnixStream) {
+pub(crate) fn answer(host: &Server, stream: &UnixStream) {
     let outcome = serve_for(host, stream);
     let last = match outcome {
         Ok(()) => json!({"ended": true}),
@@ -190,7 +139,7 @@ fn serve_for(host: &Server, stream: &UnixStream) -> Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(ANSWER_TIME))?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
-        (&*stream).write_all(&[FIRST])?;
+        (&*stream).write_all(&[HANDOVER_FIRST])?;
         lines::receive_with_sockets(stream)
     };
     let (sockets, given) = receive().map_err(failed)?;
@@ -209,7 +158,7 @@ fn serve_for(host: &Server, stream: &UnixStream) -> Result<()> {
     }
     // The next server need not wait for the last statements of this one.
     host.database.set_site(Site::default());
-    front.drain(if host.is_ending() { drain.min(DRAIN) } else { drain });
+    front.drain(if host.is_ending() { drain.min(CLOSING_TIME) } else { drain });
     Ok(())
 }
 

@@ -76,8 +76,9 @@ mod wire;
 
 pub use bolt::Version;
 pub use databases::Folder;
-pub use handover::{Handover, Listeners, News, hand_over};
+pub use handover::{Handover, News, hand_over};
 pub use serve::{serve, serve_on};
 pub use settings::{Admission, Notice, Settings};
 pub use share::{Sharing, share};
+pub use socket::Listeners;
 pub use tls::Tls;

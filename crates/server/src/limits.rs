@@ -42,6 +42,8 @@ pub(crate) const WAIT_TIME: Duration = Duration::from_millis(20);
 pub(crate) const EAR_TIME: Duration = Duration::from_millis(5);
 /// Time after which a thread without work ends.
 pub(crate) const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);
+/// Time that statements of other processes have to end when the store is closed.
+pub(crate) const CLOSING_TIME: Duration = Duration::from_secs(2);
 /// Time that statements have to notice that they are stopped when the server ends.
 pub(crate) const CUT_TIME: Duration = Duration::from_secs(10);
 /// Time after which a client of HTTP that asks nothing more is given up.

@@ -4,10 +4,11 @@
 //! looks at the sockets of their statements every few milliseconds.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use database::{Access, Database, Interrupt, Neighbors};
@@ -22,18 +23,48 @@ use crate::connection::Connection;
 use crate::counts::Counts;
 use crate::credentials::Credentials;
 use crate::databases::Databases;
-use crate::handover::{Guests, Listeners};
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::quotas::Quotas;
 use crate::settings::{Admission, Settings};
-use crate::socket::Listener;
+use crate::socket::{Listener, Listeners};
 use crate::tls::{Identity, Watch};
 use crate::transactions::{Open, Transactions};
 use crate::wire::{HANG_UP, Wire, timespec};
 
 /// The longest time for which the front does not look at the order to end.
 pub(crate) const LOOK_TIME: Duration = Duration::from_millis(100);
+
+/// Servers that this process runs for others, each on a thread.
+#[derive(Default)]
+pub(crate) struct Guests {
+    answer: OnceLock<fn(&Server, &UnixStream)>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Guests {
+    /// Processes that pass their sockets are answered so from now on.
+    pub(crate) fn answer_by(&self, answer: fn(&Server, &UnixStream)) {
+        // Who comes first stays; there is one way to answer.
+        let _ = self.answer.set(answer);
+    }
+
+    /// Answers the process at the other end of a connection.
+    pub(crate) fn take_in(&self, host: Arc<Server>, stream: UnixStream) {
+        let Some(&answer) = self.answer.get() else { return };
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        // Without a thread the connection is closed, and the other process tries again.
+        threads.extend(std::thread::Builder::new().name("guest".into()).spawn(move || answer(&host, &stream)));
+    }
+
+    /// Waits for the end of all, which they come to once their host is ending.
+    pub(crate) fn join(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        // One that has panicked has ended as well.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
 
 /// State of a server that its threads share.
 pub(crate) struct Server {
@@ -192,7 +223,7 @@ pub fn serve_on(
 /// Moves a database that is only read on to what another process has committed, again and again until the server ends.
 fn follow(database: &Database, end: &Interrupt) {
     while end.check_unpaused().is_ok() {
-        // What cannot be read now is tried again; readers keep what they have.
+        // A state that cannot be read now is tried again; readers keep what they have.
         let _ = database.refresh(end);
         std::thread::sleep(LOOK_TIME);
     }
@@ -208,18 +239,6 @@ pub(crate) fn start(database: Database, listeners: Listeners, settings: Settings
     let (server, woken) = Server::new(database, settings, credentials, identity)?;
     server.tell_sites(&listeners.addresses());
     Ok(Front::new(server, listeners.0, woken))
-}
-
-/// Listens on an address.
-pub(crate) fn listen(address: &SocketAddr) -> Result<Listener> {
-    let listener = TcpListener::bind(address).and_then(|listener| {
-        listener.set_nonblocking(true)?;
-        Ok(Listener::Tcp(listener))
-    });
-    listener.map_err(|cause| {
-        error!(Io, "cannot listen on {address}: {cause}")
-            .with_remedy("choose another with --listen, or end what has it")
-    })
 }
 
 /// Sockets that a turn has found.

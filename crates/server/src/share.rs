@@ -4,12 +4,10 @@
 //! and never one that somebody listens on.
 //! Cost: one thread that sleeps until somebody connects.
 
-use std::fs::{OpenOptions, Permissions};
+use std::fs::Permissions;
 use std::io::{Error, ErrorKind, Result};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,21 +16,20 @@ use std::time::Duration;
 use database::{Access, Database, Interrupt, SOCKET_NAME};
 use model::error;
 
+use crate::handover;
+use crate::limits::CLOSING_TIME;
 use crate::private_file::PRIVATE;
 use crate::serve::{Front, LOOK_TIME, Server};
 use crate::settings::{Admission, Settings};
-use crate::socket::Listener;
+pub use crate::socket::reach;
+use crate::socket::{Listener, at_short_path};
 
-/// Longer paths are no addresses of sockets; systems allow 103 bytes, or 107.
-const PATH_BYTES_MAX: usize = 100;
 /// Time for which the front sleeps without clients.
 const SLEEP: Duration = Duration::from_secs(3_600);
 /// The longest message, which holds a statement and its parameters.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 /// Time for which a statement waits for its client to take rows, as one in the same process would without end.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Time that statements of others have to end when the store is closed.
-pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
 /// Directories of the stores that processes share, by their numbers: a fork has the list of its parent, and none of its stores.
 static SHARED: Mutex<Vec<(u32, PathBuf)>> = Mutex::new(Vec::new());
@@ -80,6 +77,7 @@ pub fn share(database: &Database) -> model::Result<Sharing> {
         ..Settings::default()
     };
     let (server, woken) = Server::new(database.clone(), settings, None, None)?;
+    server.guests.answer_by(handover::answer);
     let end = Interrupt::new();
     let mut front = Front::new(server.clone(), vec![Listener::Unix(listener)], woken);
     let (told, path, serving) = (end.clone(), directory.join(SOCKET_NAME), server.clone());
@@ -89,7 +87,7 @@ pub fn share(database: &Database) -> model::Result<Sharing> {
         }
         // Newcomers wait for the next process that opens the store.
         let _ = std::fs::remove_file(path);
-        front.drain(DRAIN);
+        front.drain(CLOSING_TIME);
         serving.guests.join();
     };
     let thread = std::thread::Builder::new().name("socket".into()).spawn(work).map_err(|cause| failed(&cause))?;
@@ -124,27 +122,6 @@ fn listen(directory: &Path) -> Result<UnixListener> {
         return Err(cause);
     }
     Ok(listener)
-}
-
-/// Connects to the process that has a store open to write.
-///
-/// # Errors
-/// Fails if there is none, or it is not shared, or it is another user's.
-pub fn reach(directory: &Path) -> Result<UnixStream> {
-    at_short_path(directory, |short| UnixStream::connect(short))
-}
-
-/// Does something with the path of the socket, in a form that is not too long for an address.
-fn at_short_path<T>(directory: &Path, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let path = directory.join(SOCKET_NAME);
-    if path.as_os_str().as_bytes().len() <= PATH_BYTES_MAX {
-        return work(&path);
-    }
-    if !cfg!(target_os = "linux") {
-        return Err(Error::new(ErrorKind::InvalidInput, "the path is too long for the address of a socket"));
-    }
-    let held = OpenOptions::new().read(true).open(directory)?;
-    work(&PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())).join(SOCKET_NAME))
 }
 
 #[cfg(test)]

@@ -1,9 +1,18 @@
 //! A connection to a client of either kind: over TCP, or over the socket of a store, within this machine.
 
-use std::io::{Read, Result, Write};
+use std::fs::OpenOptions;
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use database::SOCKET_NAME;
+use model::error;
+
+/// Longer paths are no addresses of sockets; systems allow 103 bytes, or 107.
+const PATH_BYTES_MAX: usize = 100;
 
 /// A place at which clients come.
 pub(crate) enum Listener {
@@ -49,6 +58,66 @@ impl AsFd for Listener {
             Listener::Unix(listener) => listener.as_fd(),
         }
     }
+}
+
+/// Sockets on which a server listens.
+pub struct Listeners(pub(crate) Vec<Listener>);
+
+impl Listeners {
+    /// Listens on these addresses.
+    ///
+    /// # Errors
+    /// `IO` if one of them cannot be had.
+    pub fn bind(addresses: &[SocketAddr]) -> model::Result<Listeners> {
+        addresses.iter().map(listen).collect::<model::Result<_>>().map(Listeners)
+    }
+
+    /// Other handles of the same sockets.
+    ///
+    /// # Errors
+    /// `IO` if there are no file descriptors left.
+    pub fn try_clone(&self) -> model::Result<Listeners> {
+        let handles = self.0.iter().map(Listener::try_clone).collect::<Result<_>>();
+        handles.map(Listeners).map_err(|cause| error!(Io, "a socket cannot be kept: {cause}"))
+    }
+
+    /// The addresses, with the ports that the system has chosen.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.0.iter().filter_map(Listener::address).collect()
+    }
+}
+
+/// Listens on an address.
+fn listen(address: &SocketAddr) -> model::Result<Listener> {
+    let listener = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(Listener::Tcp(listener))
+    });
+    listener.map_err(|cause| {
+        error!(Io, "cannot listen on {address}: {cause}")
+            .with_remedy("choose another with --listen, or end what has it")
+    })
+}
+
+/// Connects to the process that has a store open to write.
+///
+/// # Errors
+/// Fails if there is none, or it is not shared, or it is another user's.
+pub fn reach(directory: &Path) -> Result<UnixStream> {
+    at_short_path(directory, |short| UnixStream::connect(short))
+}
+
+/// Does something with the path of the socket, in a form that is not too long for an address.
+pub(crate) fn at_short_path<T>(directory: &Path, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let path = directory.join(SOCKET_NAME);
+    if path.as_os_str().as_bytes().len() <= PATH_BYTES_MAX {
+        return work(&path);
+    }
+    if !cfg!(target_os = "linux") {
+        return Err(Error::new(ErrorKind::InvalidInput, "the path is too long for the address of a socket"));
+    }
+    let held = OpenOptions::new().read(true).open(directory)?;
+    work(&PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())).join(SOCKET_NAME))
 }
 
 /// One end of a connection.

@@ -3,7 +3,7 @@
 //! The thread that serves a connection and the front both take bytes from the socket: the first when it waits for a request,
 //! the second while a statement runs. Whoever finds `RESET`, `GOODBYE` or the end raises the interrupt of the session.
 //!
-//! The first byte tells the transport: TLS begins with 0x16, a process that passes its sockets with [`handover::FIRST`]; all else
+//! The first byte tells the transport: TLS begins with 0x16, a process that passes its sockets with [`HANDOVER_FIRST`]; all else
 //! is plain.
 
 use std::io::{ErrorKind, Read};
@@ -19,7 +19,6 @@ use database::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::arrivals::Share;
-use crate::handover;
 use crate::http::{Refusal, plain_answer};
 use crate::inbox::{Greeting, Heard, Inbox};
 use crate::limits::READ_BYTES;
@@ -29,6 +28,8 @@ use crate::tls::Identity;
 
 /// First byte of a client that speaks TLS.
 const TLS_FIRST: u8 = 0x16;
+/// First byte of a process that passes its sockets; the holder of the store answers with the same.
+pub(crate) const HANDOVER_FIRST: u8 = b'S';
 /// The answer to TLS where there is none: an alert that the handshake has failed.
 const TLS_REFUSAL: [u8; 7] = [0x15, 3, 1, 0, 2, 2, 40];
 
@@ -314,7 +315,7 @@ impl Wire {
     fn choose(&self, first: u8) -> Option<Transport> {
         let is_bolt = first == bolt::handshake::PREAMBLE[0];
         if self.peer.is_none() {
-            let other = (first == handover::FIRST).then_some(Transport::Handover);
+            let other = (first == HANDOVER_FIRST).then_some(Transport::Handover);
             return if is_bolt { Some(Transport::Plain) } else { other };
         }
         match (&self.identity, first == TLS_FIRST) {

@@ -71,7 +71,7 @@ impl Service<'_> {
         let store = &self.arguments.store;
         let (mut attempt, mut attempts) = (0, FIRST_ATTEMPTS);
         loop {
-            // What may only be read is read beside the process that writes.
+            // A store that may only be read is read beside the process that writes.
             if !self.arguments.opening.read_only && server::share::reach(store).is_ok() {
                 self.prepare()?;
                 match self.hand_over()? {

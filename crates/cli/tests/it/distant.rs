@@ -11,7 +11,7 @@ use crate::command::{Folder, finish, signal};
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: String,
-    /// What it says behind its first address.
+    /// Lines that it says behind its first address.
     lines: Receiver<String>,
 }
 

@@ -112,7 +112,7 @@ fn users_certificates_files_and_databases_are_those_of_the_server() {
     assert_eq!(std::fs::read_dir(folder.join("away")).expect("a folder").count(), 0);
     assert!(folder.join("more/other.knot").is_dir());
     assert!(std::fs::read_to_string(folder.join("audit.jsonl")).expect("it was written").contains("other"));
-    // What the other process cannot read is told by the server.
+    // A file that the other process cannot read is told by the server.
     std::fs::write(folder.join("s.knot.users"), "nonsense").expect("it is written");
     let message = folder.run(&["serve", "s.knot", "--listen", "127.0.0.1:0"]).fails(1);
     assert!(message.contains("s.knot.users"), "{message}");

@@ -11,11 +11,12 @@ use model::{Result, Set, Span};
 use super::count_matches::{Read, for_each_reader};
 use super::{ExistsJoins, OptimizerConfig};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
-use crate::catalog::CompileContext;
 use crate::plan::conditions::{add_conjuncts, at, replace_slot};
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
-use crate::planner::Planner;
 use crate::slots::Slots;
+
+/// Plans a pattern by itself.
+pub(crate) type PatternPlanner<'a> = dyn Fn(&mut Slots, QueryGraph) -> Result<Operator> + 'a;
 
 /// Work from which on another plan is looked for, in rows.
 const WORK_MIN: f64 = 20_000.0;
@@ -28,14 +29,14 @@ const SCANNED_ROW: f64 = 0.25;
 pub(super) fn rewrite_all(
     root: &mut Operator,
     slots: &mut Slots,
-    context: &CompileContext<'_>,
+    plan_pattern: &PatternPlanner<'_>,
     config: &OptimizerConfig,
 ) {
     for_each_reader(root, Read::Whole, &mut |operator, read| {
         if read == Read::Whole
             && let OperatorKind::SemiApply { input, subplan, .. } = &mut operator.kind
             && matches!(input.first().kind, OperatorKind::Unit)
-            && let Some(joined) = joined(input.estimated_rows, subplan, slots, (context, config))
+            && let Some(joined) = joined(input.estimated_rows, subplan, slots, (plan_pattern, config))
         {
             **subplan = joined;
         }
@@ -47,7 +48,7 @@ fn joined(
     rows: f64,
     subplan: &Operator,
     slots: &mut Slots,
-    (context, config): (&CompileContext<'_>, &OptimizerConfig),
+    (plan_pattern, config): (&PatternPlanner<'_>, &OptimizerConfig),
 ) -> Option<Operator> {
     // A subplan stops at its first match.
     let walked = rows * work(subplan) / subplan.estimated_rows.max(1.0);
@@ -61,8 +62,7 @@ fn joined(
     }
     let found = slots.unnamed(SlotKind::Node);
     rename(&mut graph, outer, found);
-    let plan: Result<Operator> = Planner::new(context, config, slots).pattern(graph);
-    let plan = plan.ok().filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
+    let plan = plan_pattern(slots, graph).ok().filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
     let operator = |kind, estimated_rows| Operator { id: OperatorId(0), estimated_rows, kind };
     let nodes = plan.estimated_rows.min(rows);
     let right = Box::new(operator(OperatorKind::Distinct { input: Box::new(plan), slots: vec![found] }, nodes));

@@ -1,4 +1,4 @@
-//! What two processes say to each other: sockets and settings first, then lines of JSON.
+//! The words of two processes: sockets and settings first, then lines of JSON.
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
 use std::mem::MaybeUninit;
