@@ -45,7 +45,7 @@ pub(crate) struct Guests {
 impl Guests {
     /// Processes that pass their sockets are answered so from now on.
     pub(crate) fn answer_by(&self, answer: fn(&Server, &UnixStream)) {
-        // Who comes first stays; there is one way to answer.
+        // The first stays; there is one way to answer.
         let _ = self.answer.set(answer);
     }
 
