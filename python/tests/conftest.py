@@ -39,3 +39,29 @@ def run():
         return done
 
     return run
+
+
+@pytest.fixture
+def exchange(path, run):
+    """Has another process find a value by it, beside this one, and store a second one, which is given back."""
+
+    def exchange(read, first, second):
+        with knotwork.connect(path) as db:
+            db.execute("CREATE (:T {value: $value})", value=first)
+            run(
+                f"""
+                import sys, uuid, knotwork
+                first, second = map({read}, sys.argv[2:])
+                with knotwork.connect(sys.argv[1]) as db:
+                    found = db.execute("MATCH (t:T) RETURN t.value").scalar()
+                    assert found == first, found
+                    query = "MATCH (t:T {{value: $value}}) SET t.next = $next RETURN count(*)"
+                    assert db.execute(query, value=found, next=second).scalar() == 1
+                """,
+                path,
+                first,
+                second,
+            )
+            return db.execute("MATCH (t:T) RETURN t.next").scalar()
+
+    return exchange

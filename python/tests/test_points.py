@@ -65,18 +65,5 @@ def test_files_have_them(db, tmp_path):
         assert sum("oint" in line for line in file.read_text().splitlines()) >= 3
 
 
-def test_another_process_gets_them_as_they_are(path, run):
-    with knotwork.connect(path) as db:
-        db.execute("CREATE (:T {at: $at})", at=HERE)
-        run(
-            """
-            import sys, knotwork
-            with knotwork.connect(sys.argv[1]) as db:
-                found = db.execute("MATCH (t:T) RETURN t.at").scalar()
-                assert found == knotwork.Point.parse(sys.argv[2]), found
-                assert db.execute("MATCH (t:T {at: $at}) SET t.next = $next RETURN count(*)", at=found, next=knotwork.Point(x=1, y=2)).scalar() == 1
-            """,
-            path,
-            HERE,
-        )
-        assert db.execute("MATCH (t:T) RETURN t.next").scalar() == Point(x=1, y=2)
+def test_another_process_gets_them_as_they_are(exchange):
+    assert exchange("knotwork.Point.parse", HERE, Point(x=1, y=2)) == Point(x=1, y=2)

@@ -40,18 +40,5 @@ def test_parquet_has_them_as_they_are(db, tmp_path):
     assert [row[0] for row in db.execute("MATCH (u:U) RETURN u.id ORDER BY u.id")] == [ONE, TWO]
 
 
-def test_another_process_gets_them_as_they_are(path, run):
-    with knotwork.connect(path) as db:
-        db.execute("CREATE (:T {id: $id})", id=ONE)
-        run(
-            """
-            import sys, uuid, knotwork
-            with knotwork.connect(sys.argv[1]) as db:
-                found = db.execute("MATCH (t:T) RETURN t.id").scalar()
-                assert found == uuid.UUID(sys.argv[2]), found
-                assert db.execute("MATCH (t:T {id: $id}) SET t.next = $next RETURN count(*)", id=found, next=uuid.UUID(int=7)).scalar() == 1
-            """,
-            path,
-            ONE,
-        )
-        assert db.execute("MATCH (t:T) RETURN t.next").scalar() == uuid.UUID(int=7)
+def test_another_process_gets_them_as_they_are(exchange):
+    assert exchange("uuid.UUID", ONE, uuid.UUID(int=7)) == uuid.UUID(int=7)

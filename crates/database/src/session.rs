@@ -24,7 +24,8 @@ use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::schedule::{Priority, Turn};
 use model::{
-    Column, Error, ErrorCode, Interrupt, IsolationLevel, PropertyType, ReadView, Result, Value, WriteTransaction, error,
+    Column, Error, ErrorCode, GraphStore, Interrupt, IsolationLevel, PropertyType, ReadView, Result, Value,
+    WriteTransaction, error,
 };
 
 use crate::Parameters;
@@ -323,6 +324,22 @@ impl Session {
         self.transaction.take()
     }
 
+    /// The moment of a store at which a session reads: that of its transaction if nothing can be written, otherwise the present.
+    /// `None` in a transaction that may write, which has a view of its own.
+    fn snapshot(&self, store: &dyn GraphStore) -> Result<Option<Arc<dyn ReadView>>> {
+        match (&self.transaction, &self.reading) {
+            (Some(_), _) => Ok(None),
+            (None, Some(reading)) => Ok(Some(reading.clone())),
+            (None, None) => store.read().map(Some),
+        }
+    }
+
+    /// The view of a [`Session::snapshot`], or that of the transaction without one.
+    fn view<'a>(&'a self, snapshot: Option<&'a dyn ReadView>) -> Result<&'a dyn ReadView> {
+        let view = snapshot.or_else(|| self.transaction.as_ref().map(|transaction| transaction.view()));
+        view.ok_or_else(|| error!(Internal, "a session without a view"))
+    }
+
     /// Runs one statement and holds its whole result.
     pub fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult> {
         let mut result = QueryResult::default();
@@ -426,16 +443,12 @@ impl Session {
     ) -> Result<StatementSummary> {
         // Within a transaction the plan rests on what the transaction sees.
         let attached = self.database.shared.attachments.now();
-        let snapshot = match (&self.transaction, &self.reading) {
-            (Some(_), _) => None,
-            (None, Some(reading)) => Some(reading.clone()),
-            (None, None) => Some(attached.store.read()?),
-        };
+        let snapshot = self.snapshot(&*attached.store)?;
         let registry = self.registry();
-        let (view, is_exact, generation) = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => (transaction.view(), false, self.generation),
-            (None, Some(snapshot)) => (&**snapshot, true, attached.generation),
-            (None, None) => return Err(error!(Internal, "a session without a view")),
+        let view = self.view(snapshot.as_deref())?;
+        let (is_exact, generation) = match &snapshot {
+            Some(_) => (true, attached.generation),
+            None => (false, self.generation),
         };
         let facts = Facts { is_exact, generation, tables: registry.tables_fingerprint() };
         let caches = (&self.database.shared.plans, &*self.database.shared.statements);
@@ -487,12 +500,7 @@ impl Session {
     }
 
     fn explain(&self, compiled: &Compiled, snapshot: Option<&dyn ReadView>) -> Result<StatementSummary> {
-        let view = match (snapshot, &self.transaction) {
-            (Some(snapshot), _) => snapshot,
-            (None, Some(transaction)) => transaction.view(),
-            (None, None) => return Err(no_transaction("explain")),
-        };
-        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, view))))
+        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, self.view(snapshot)?))))
     }
 
     fn run_query(

@@ -1,6 +1,5 @@
 //! `knot serve` where another process has the store open: that process takes the clients in, until it ends.
 
-use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,7 +7,7 @@ use testing::random::{SeededRandom, seed_or};
 
 use crate::command::{Folder, finish, pause, signal};
 use crate::distant::Server;
-use crate::together::{COUNT, Shell};
+use crate::together::{COUNT, Shell, check_acknowledged};
 
 const ADDRESS: &str = "SHOW DATABASES YIELD name, address WHERE name = 'neo4j' RETURN address AS x";
 
@@ -213,20 +212,7 @@ fn kills_of_both_processes_lose_nothing_that_clients_were_told_of() {
         server.end();
         acknowledged
     });
-    for (writer, numbers) in acknowledged.iter().enumerate() {
-        let query = format!("MATCH (n:N {{w: {writer}}}) RETURN n.i AS i ORDER BY i");
-        let found: Vec<u64> = folder
-            .run(&["query", "s.knot", &query, "-m", "csv"])
-            .ok()
-            .lines()
-            .skip(1)
-            .map(|row| row.parse().expect("it is a number"))
-            .collect();
-        let distinct: BTreeSet<u64> = found.iter().copied().collect();
-        assert_eq!(distinct.len(), found.len(), "seed {seed}: nothing was written twice");
-        let lost: Vec<&u64> = numbers.iter().filter(|number| !distinct.contains(number)).collect();
-        assert!(lost.is_empty(), "seed {seed}: writer {writer} lost {lost:?}");
-    }
+    check_acknowledged(&folder, seed, &acknowledged);
     assert!(acknowledged.iter().map(Vec::len).sum::<usize>() >= 80);
     folder.run(&["check", "s.knot"]).ok();
 }

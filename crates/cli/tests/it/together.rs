@@ -337,6 +337,13 @@ fn killed_under_load_the_others_go_on_and_nothing_acknowledged_is_lost() {
         load.kill_often(&mut random, 20);
         writers.into_iter().map(|writer| writer.join().expect("a writer ends")).collect()
     });
+    check_acknowledged(&folder, seed, &acknowledged);
+    assert!(acknowledged.iter().map(Vec::len).sum::<usize>() >= 200);
+    folder.run(&["check", "s.knot"]).ok();
+}
+
+/// Every number that a writer was told of is there, and none twice.
+pub(crate) fn check_acknowledged(folder: &Folder, seed: u64, acknowledged: &[Vec<u64>]) {
     for (writer, numbers) in acknowledged.iter().enumerate() {
         let query = format!("MATCH (n:N {{w: {writer}}}) RETURN n.i AS i ORDER BY i");
         let rows = folder.run(&["query", "s.knot", &query, "-m", "csv"]).ok();
@@ -346,6 +353,4 @@ fn killed_under_load_the_others_go_on_and_nothing_acknowledged_is_lost() {
         let lost: Vec<&u64> = numbers.iter().filter(|number| !distinct.contains(number)).collect();
         assert!(lost.is_empty(), "seed {seed}: writer {writer} lost {lost:?}");
     }
-    assert!(acknowledged.iter().map(Vec::len).sum::<usize>() >= 200);
-    folder.run(&["check", "s.knot"]).ok();
 }

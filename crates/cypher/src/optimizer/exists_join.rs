@@ -6,6 +6,8 @@
 //! single relationships and conditions that use the node, and nothing else, of the row.
 //! Leaves: `SemiApply` over a `HashJoin` of its argument with distinct nodes, which is kept for all rows.
 
+use std::collections::BTreeSet;
+
 use model::{Result, Set, Span};
 
 use super::count_matches::{Read, for_each_reader};
@@ -119,9 +121,7 @@ fn pattern_of(subplan: &Operator) -> Option<(SlotId, QueryGraph)> {
     if !are_of_one_clause(&graph.edges, &distinct) {
         return None;
     }
-    let ends: Set<SlotId> = graph.edges.iter().flat_map(|edge| [edge.left, edge.right]).collect();
-    let mut ends: Vec<SlotId> = ends.into_iter().collect();
-    ends.sort_unstable();
+    let ends: BTreeSet<SlotId> = graph.edges.iter().flat_map(|edge| [edge.left, edge.right]).collect();
     graph.nodes = ends.into_iter().map(|slot| GraphNode { slot, labels: Vec::new(), span: Span::default() }).collect();
     take_labels(&mut graph);
     let known = |slot: &SlotId| {

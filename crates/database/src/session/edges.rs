@@ -14,15 +14,8 @@ impl Session {
         self.interrupt.reset();
         self.interrupt.set_deadline(self.timeout.map(|limit| (self.clock.clone(), limit)));
         self.interrupt.become_long(1);
-        let database = &self.database;
         let memory = self.query_memory();
-        match (&self.transaction, &self.reading) {
-            (Some(transaction), _) => work(&EdgePasses::open(transaction.view(), settings, &self.interrupt, &memory)?),
-            (None, Some(reading)) => work(&EdgePasses::open(&**reading, settings, &self.interrupt, &memory)?),
-            (None, None) => {
-                let snapshot = database.shared.attachments.now().store.read()?;
-                work(&EdgePasses::open(&*snapshot, settings, &self.interrupt, &memory)?)
-            }
-        }
+        let snapshot = self.snapshot(&*self.database.store())?;
+        work(&EdgePasses::open(self.view(snapshot.as_deref())?, settings, &self.interrupt, &memory)?)
     }
 }

@@ -12,16 +12,8 @@ impl Session {
     pub(super) fn advise_on(&self, report: &mut PlanReport, text: &str, compiled: &Compiled) -> Result<()> {
         let registry = self.registry();
         let interrupt = &self.interrupt;
-        let snapshot = match (&self.transaction, &self.reading) {
-            (Some(_), _) => None,
-            (None, Some(reading)) => Some(reading.clone()),
-            (None, None) => Some(self.database.store().read()?),
-        };
-        let view = match (&self.transaction, &snapshot) {
-            (Some(transaction), _) => transaction.view(),
-            (None, Some(snapshot)) => &**snapshot,
-            (None, None) => return Ok(()),
-        };
+        let snapshot = self.snapshot(&*self.database.store())?;
+        let view = self.view(snapshot.as_deref())?;
         let ground = Ground { view, catalog: &*registry, interrupt };
         if let Some((statement, after_ns)) = advice::of_profile(text, &compiled.plan, report, &ground)? {
             report.advise(statement, after_ns);
