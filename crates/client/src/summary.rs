@@ -61,7 +61,7 @@ pub(crate) fn summary_of(end: &Map) -> StatementSummary {
     StatementSummary {
         counters,
         plan: report.as_ref().map(|report| report.text().to_owned()),
-        report,
+        report: report.map(Box::new),
         hints: if own.is_empty() { foreign_hints(end) } else { hints(list(own, own::HINTS)) },
         memory_peak: number(own, own::MEMORY_PEAK),
         spilled_bytes: number(own, own::SPILLED),

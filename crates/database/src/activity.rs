@@ -168,14 +168,14 @@ pub(crate) fn terminated() -> Error {
 }
 
 impl Registration {
-    /// A statement begins at that time; fails if the transaction that it belongs to was told to end.
-    pub(crate) fn start(&self, text: &str, now_ns: u64, clock: &dyn Clock) -> Result<()> {
+    /// A statement begins at that time by both clocks; fails if the transaction that it belongs to was told to end.
+    pub(crate) fn start(&self, text: &str, ns: u64, unix_us: i64) -> Result<()> {
         let mut held = self.entry.lock();
         if held.transaction.as_ref().is_some_and(|transaction| transaction.is_terminated) {
             held.transaction = None;
             return Err(terminated());
         }
-        let at = Moment { unix_us: clock.unix_us(), ns: now_ns };
+        let at = Moment { unix_us, ns };
         held.text.clear();
         let mut end = text.len().min(TEXT_BYTES_MAX);
         while !text.is_char_boundary(end) {

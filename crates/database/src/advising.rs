@@ -108,7 +108,7 @@ impl Database {
         let mut spent_ns = 0;
         while profiles.len() < PROFILES_MAX && (spent_ns < RUNS_NS || profiles.is_empty()) {
             let summary = session.run(&text, &statement.parameters, &mut Nowhere)?;
-            profiles.push(summary.report.unwrap_or_default());
+            profiles.push(summary.report.map(|report| *report).unwrap_or_default());
             spent_ns += summary.time_ns;
         }
         let least = profiles.into_iter().min_by_key(PlanReport::whole_ns).unwrap_or_default();

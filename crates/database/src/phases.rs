@@ -1,7 +1,7 @@
 //! Phases of a statement: the time from its text to its end, each nanosecond in one of them.
 //!
-//! Cost: a look at the clock where one phase ends and the next begins; a statement that reads a batch by a plan of the cache
-//! has four.
+//! Cost: a look at the clock where one phase ends and the next begins; a statement that reads by a plan of the cache into memory
+//! has one, besides its start and its end.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -80,7 +80,8 @@ struct Spent {
 /// Times of the phases of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    spent: [Spent; PHASES],
+    /// Apart, so that a summary that is handed on moves few bytes; nothing while no time was spent.
+    spent: Option<Box<[Spent; PHASES]>>,
     /// True if its plan was found in the plan cache.
     pub is_plan_cached: bool,
 }
@@ -88,30 +89,30 @@ pub struct Phases {
 impl Phases {
     /// Nanoseconds of a phase, without those spent in the queue.
     pub fn ns(&self, phase: Phase) -> u64 {
-        let Spent { ns, waits } = self.spent[phase as usize];
+        let Spent { ns, waits } = self.spent(phase);
         ns.saturating_sub(waits.of(Wait::Queue))
     }
 
     /// Nanoseconds of a phase in which its thread worked.
     pub fn worked_ns(&self, phase: Phase) -> u64 {
-        let Spent { ns, waits } = self.spent[phase as usize];
+        let Spent { ns, waits } = self.spent(phase);
         debug_assert!(waits.total() <= ns, "a phase waits no longer than it lasts");
         ns.saturating_sub(waits.total())
     }
 
     /// Time that its thread waited in a phase.
     pub fn waits(&self, phase: Phase) -> Waits {
-        self.spent[phase as usize].waits
+        self.spent(phase).waits
     }
 
     /// Nanoseconds spent in the queue, in all phases.
     pub fn queue_ns(&self) -> u64 {
-        self.spent.iter().map(|spent| spent.waits.of(Wait::Queue)).sum()
+        Phase::ALL.iter().map(|&phase| self.spent(phase).waits.of(Wait::Queue)).sum()
     }
 
     /// Nanoseconds of all phases, and in the queue: the whole.
     pub fn whole_ns(&self) -> u64 {
-        self.spent.iter().map(|spent| spent.ns).sum()
+        Phase::ALL.iter().map(|&phase| self.spent(phase).ns).sum()
     }
 
     /// Nanoseconds of the phases that make a plan of a text.
@@ -119,15 +120,23 @@ impl Phases {
         [Phase::Parse, Phase::Bind, Phase::Plan, Phase::Prepare].iter().map(|&phase| self.ns(phase)).sum()
     }
 
+    fn spent(&self, phase: Phase) -> Spent {
+        self.spent.as_ref().map_or_else(Spent::default, |spent| spent[phase as usize])
+    }
+
+    fn spent_mut(&mut self, phase: Phase) -> &mut Spent {
+        &mut self.spent.get_or_insert_default()[phase as usize]
+    }
+
     fn charge(&mut self, phase: Phase, ns: u64, waits: &Waits) {
-        let spent = &mut self.spent[phase as usize];
+        let spent = self.spent_mut(phase);
         spent.ns += ns;
         spent.waits.add(waits);
     }
 
     /// Calls what was spent in `from` so far `to`.
     fn move_all(&mut self, from: Phase, to: Phase) {
-        let Spent { ns, waits } = std::mem::take(&mut self.spent[from as usize]);
+        let Spent { ns, waits } = std::mem::take(self.spent_mut(from));
         self.charge(to, ns, &waits);
     }
 }
@@ -181,7 +190,7 @@ impl Stopwatch {
         for (phase, ns) in [(Phase::Parse, times.parse_ns), (Phase::Bind, times.bind_ns), (Phase::Plan, times.plan_ns)]
         {
             let ns = ns.min(phases.worked_ns(current));
-            phases.spent[current as usize].ns -= ns;
+            phases.spent_mut(current).ns -= ns;
             phases.charge(phase, ns, &nothing);
         }
     }

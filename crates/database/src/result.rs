@@ -58,7 +58,7 @@ pub struct StatementSummary {
     /// The plan as a table, for `EXPLAIN` and `PROFILE`.
     pub plan: Option<String>,
     /// The plan with its figures, for `EXPLAIN` and `PROFILE`.
-    pub report: Option<PlanReport>,
+    pub report: Option<Box<PlanReport>>,
     /// Hints at what is probably not meant, though it is no error: a name that the store has never seen.
     pub hints: Vec<Hint>,
     /// The most bytes that its operators held in memory at a time.
@@ -77,7 +77,7 @@ impl StatementSummary {
     /// The summary of a statement that tells its plan, or does not.
     pub(crate) fn of_plan(report: Option<PlanReport>) -> StatementSummary {
         let plan = report.as_ref().map(|report| report.text().to_string());
-        StatementSummary { plan, report, ..StatementSummary::default() }
+        StatementSummary { plan, report: report.map(Box::new), ..StatementSummary::default() }
     }
 }
 

@@ -102,6 +102,11 @@ pub trait ResultSink {
     fn columns(&mut self, names: &[Arc<str>]) -> Result<()>;
     /// Further rows. False means that no more are wanted.
     fn rows(&mut self, batch: ResultBatch) -> Result<bool>;
+    /// True if it does nothing with rows but keep them, so that the phase `Deliver` is not told apart: that would cost a
+    /// short statement two looks at the clock.
+    fn only_keeps(&self) -> bool {
+        false
+    }
 }
 
 impl ResultSink for QueryResult {
@@ -113,6 +118,10 @@ impl ResultSink for QueryResult {
     fn rows(&mut self, batch: ResultBatch) -> Result<bool> {
         self.batches.push(batch);
         Ok(true)
+    }
+
+    fn only_keeps(&self) -> bool {
+        true
     }
 }
 
@@ -382,7 +391,7 @@ impl Session {
         let clock = self.database.shared_clock();
         let start = clock.now_ns();
         let _timed = meter::timed_by(clock.clone());
-        let account = Account::open(clock.clone(), start, self.recorder());
+        let account = Account::open(clock.clone(), (start, clock.unix_us()), self.recorder());
         let outcome = self.run_on(&account, start, text, parameters, sink);
         account.close(&self.database, (text, parameters), &self.interrupt, outcome)
     }
@@ -411,7 +420,7 @@ impl Session {
         // All work for the statement on this thread can be cancelled, from the first look at the text on.
         let interrupt = self.interrupt.clone();
         let _listening = interrupt.listen();
-        let started = self.registration.start(text, start, self.database.clock());
+        let started = self.registration.start(text, start, account.at_us);
         if started.is_err() {
             self.leave_transaction();
             started?;
@@ -443,6 +452,7 @@ impl Session {
     ) -> Result<StatementSummary> {
         // Within a transaction the plan rests on what the transaction sees.
         let attached = self.database.shared.attachments.now();
+        let has_sources = !attached.sources().is_empty();
         let snapshot = self.snapshot(&*attached.store)?;
         let registry = self.registry();
         let view = self.view(snapshot.as_deref())?;
@@ -491,7 +501,7 @@ impl Session {
                 .interrupt
                 .check_unpaused()
                 .map(|()| sink.column_types(&compiled.plan.column_types))
-                .and_then(|()| self.run_query(account, (text, &compiled), parameters, snapshot, sink))
+                .and_then(|()| self.run_query(account, (text, &compiled), parameters, (snapshot, has_sources), sink))
                 .map(|mut summary| {
                     summary.hints.clone_from(&compiled.hints);
                     summary
@@ -508,7 +518,7 @@ impl Session {
         account: &Account,
         (text, compiled): (&str, &Compiled),
         parameters: &Parameters,
-        snapshot: Option<Arc<dyn ReadView>>,
+        (snapshot, has_sources): (Option<Arc<dyn ReadView>>, bool),
         sink: &mut dyn ResultSink,
     ) -> Result<StatementSummary> {
         if compiled.prefix == Prefix::Explain {
@@ -526,7 +536,6 @@ impl Session {
             return Err(error!(ReadOnly, "the statement writes, and the store was opened for reading only")
                 .with_remedy("open it for writing"));
         }
-        let has_sources = !database.shared.attachments.now().sources().is_empty();
         let (interrupt, memory_account) = (&self.interrupt, &memory);
         let registry = self.registry();
         let watch = &account.watch;
@@ -539,6 +548,7 @@ impl Session {
             isolation,
             interrupt,
             memory: memory_account,
+            statement_us: account.at_us,
             transaction_us,
         };
         let transaction = self.transaction.as_deref_mut();
@@ -583,7 +593,9 @@ struct Run<'a> {
     isolation: IsolationLevel,
     interrupt: &'a Interrupt,
     memory: &'a QueryMemory,
-    /// When the transaction was begun, if it was.
+    /// Time at which the statement began, in microseconds since the Unix epoch.
+    statement_us: i64,
+    /// The same of the transaction, if one is open.
     transaction_us: Option<i64>,
 }
 
@@ -593,6 +605,7 @@ impl Run<'_> {
             threads: if self.compiled.is_parallel { self.database.config().threads } else { 1 },
             profile: self.compiled.prefix == Prefix::Profile,
             transaction_us: self.transaction_us,
+            statement_us: Some(self.statement_us),
             ..RunSettings::default()
         };
         Environment {
@@ -665,10 +678,8 @@ impl Run<'_> {
             self.assert_types(columns);
             let mut columns = columns.to_vec();
             let entities = self.entities(&mut columns, view)?;
-            self.watch.switch(Phase::Deliver);
-            let goes_on = sink.rows(ResultBatch { columns, rows, entities });
-            self.watch.switch(Phase::Run);
-            goes_on
+            let batch = ResultBatch { columns, rows, entities };
+            if sink.only_keeps() { sink.rows(batch) } else { self.watch.during(Phase::Deliver, || sink.rows(batch)) }
         })
     }
 

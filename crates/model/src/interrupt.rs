@@ -23,8 +23,7 @@ struct State {
     cancelled: AtomicBool,
     /// True if there is a deadline or a trial, so that the common check is one load more.
     is_timed: AtomicBool,
-    deadline: Mutex<Option<Deadline>>,
-    trial: Mutex<Option<Deadline>>,
+    limits: Mutex<Limits>,
     /// A check has failed because the trial had ended.
     is_trial_over: AtomicBool,
     done: AtomicU64,
@@ -33,6 +32,12 @@ struct State {
     /// Counts of threads that have helped the run.
     helped: Mutex<Meter>,
     has_helped: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Limits {
+    deadline: Option<Deadline>,
+    trial: Option<Deadline>,
 }
 
 #[derive(Debug)]
@@ -158,7 +163,8 @@ impl Interrupt {
 
     /// Takes the counts of the threads that have helped the run.
     pub fn take_helped(&self) -> Meter {
-        if !self.0.has_helped.swap(false, Ordering::Acquire) {
+        // Mostly nobody has: a load costs less than an exchange.
+        if !self.0.has_helped.load(Ordering::Relaxed) || !self.0.has_helped.swap(false, Ordering::Acquire) {
             return Meter::default();
         }
         std::mem::take(&mut locked(&self.0.helped))
@@ -174,8 +180,7 @@ impl Interrupt {
 
     /// From now on the run may take so long by that clock; `None` for as long as it takes.
     pub fn set_deadline(&self, limit: Option<(Arc<dyn Clock>, Duration)>) {
-        *locked(&self.0.deadline) = limit.map(Deadline::new);
-        self.note_timed();
+        self.limit(|limits| &mut limits.deadline, limit);
     }
 
     /// From now on the run is tried for so long by that clock, and the caller will run it again in another mode if it
@@ -183,18 +188,22 @@ impl Interrupt {
     /// [`Interrupt::is_trial_over`] holds says nothing but that.
     pub fn set_trial(&self, limit: Option<(Arc<dyn Clock>, Duration)>) {
         self.0.is_trial_over.store(false, Ordering::Relaxed);
-        *locked(&self.0.trial) = limit.map(Deadline::new);
-        self.note_timed();
+        self.limit(|limits| &mut limits.trial, limit);
+    }
+
+    /// Sets one of the limits. Cost: a load where none is set and none is there, as at the start of most statements.
+    fn limit(&self, of: fn(&mut Limits) -> &mut Option<Deadline>, limit: Option<(Arc<dyn Clock>, Duration)>) {
+        if limit.is_none() && !self.0.is_timed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut limits = locked(&self.0.limits);
+        *of(&mut limits) = limit.map(Deadline::new);
+        self.0.is_timed.store(limits.deadline.is_some() || limits.trial.is_some(), Ordering::Relaxed);
     }
 
     /// True if a check has failed because the trial had ended.
     pub fn is_trial_over(&self) -> bool {
         self.0.is_trial_over.load(Ordering::Relaxed)
-    }
-
-    fn note_timed(&self) {
-        let is_timed = locked(&self.0.deadline).is_some() || locked(&self.0.trial).is_some();
-        self.0.is_timed.store(is_timed, Ordering::Relaxed);
     }
 
     /// From now on, every check is a step of that turn: it may rest while others come first. Only the first one counts.
@@ -251,11 +260,12 @@ impl Interrupt {
 
     #[cold]
     fn check_deadline(&self) -> Result<()> {
-        if let Some(deadline) = locked(&self.0.deadline).as_ref().filter(|deadline| deadline.has_passed()) {
+        let limits = locked(&self.0.limits);
+        if let Some(deadline) = limits.deadline.as_ref().filter(|deadline| deadline.has_passed()) {
             return Err(crate::error!(Timeout, "the query ran longer than the {:?} it may", deadline.limit)
                 .with_remedy("raise the timeout (timeout, --timeout), or ask for less"));
         }
-        if locked(&self.0.trial).as_ref().is_some_and(Deadline::has_passed) {
+        if limits.trial.as_ref().is_some_and(Deadline::has_passed) {
             self.0.is_trial_over.store(true, Ordering::Relaxed);
             return Err(Error::new(ErrorCode::Cancelled, "the run took longer than it was tried for"));
         }

@@ -69,9 +69,16 @@ impl Snapshot {
 
     /// The same for a batch of edges that names these nodes, one at least. None is beyond the nodes that were ever
     /// made, so that a caller that keeps something for each node has a place for it.
-    fn sound_edges(&self, nodes: impl Iterator<Item = u64>) -> Result<bool> {
-        let largest = nodes.fold(0, u64::max);
-        if largest >= self.node_id_bound() {
+    ///
+    /// Cost: three operations a node on registers of several nodes; a maximum of 64 bits has no instruction on most processors,
+    /// and took a third of an expansion.
+    fn sound_edges(&self, nodes: impl Iterator<Item = u64> + Clone) -> Result<bool> {
+        let bound = self.node_id_bound();
+        // The difference of two numbers below 2^63 has the upper bit if it is negative.
+        let (below, all) = (nodes.clone())
+            .fold((u64::MAX, bound), |(below, all), node| (below & node.wrapping_sub(bound), all | node));
+        if (below & !all) >> 63 == 0 {
+            let largest = nodes.fold(0, u64::max);
             let problem = format!("an edge joins node {largest}, which was never made");
             return Err(StorageError::corrupt(self.version.directory(), 0, problem));
         }

@@ -26,6 +26,8 @@ use crate::trace::Recorder;
 /// The account of one statement, from its text on.
 pub(super) struct Account {
     pub(super) watch: Stopwatch,
+    /// Time at which it began, in microseconds since the Unix epoch.
+    pub(super) at_us: i64,
     /// Counts of this thread when it began.
     before: Meter,
     rows: Cell<u64>,
@@ -39,9 +41,11 @@ pub(super) struct Account {
 }
 
 impl Account {
-    pub(super) fn open(clock: Arc<dyn Clock>, now_ns: u64, recorder: Option<Recorder>) -> Account {
+    /// The account of a statement that begins at that time, by the monotonic clock and in microseconds since the Unix epoch.
+    pub(super) fn open(clock: Arc<dyn Clock>, (now_ns, at_us): (u64, i64), recorder: Option<Recorder>) -> Account {
         Account {
             watch: Stopwatch::start(clock, now_ns),
+            at_us,
             before: meter::read(),
             rows: Cell::new(0),
             spilled_bytes: Cell::new(0),
@@ -153,5 +157,9 @@ impl ResultSink for CountedSink<'_> {
             recorder.sees(&batch);
         }
         self.sink.rows(batch)
+    }
+
+    fn only_keeps(&self) -> bool {
+        self.sink.only_keeps()
     }
 }
