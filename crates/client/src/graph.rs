@@ -12,7 +12,7 @@ use crate::address::Address;
 use crate::remote::{Remote, Settings};
 use crate::session::Session;
 use crate::tls::Trust;
-use crate::wire::Wire;
+use crate::wire::{CONNECT_TIME, CONNECT_TIME_MIN, Wire, is_tick};
 
 /// Time between two attempts to open a store that another process has, or to reach that; an attempt takes some 100 ms besides.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -162,7 +162,7 @@ impl Graph {
                 return Ok(Place::Here(here.database.clone()));
             }
             if self.0.config.access != Access::ReadOnly
-                && let Some(remote) = self.to_process(path, settings, interrupt)
+                && let Some(remote) = self.to_process(path, settings, interrupt)?
             {
                 return Ok(Place::There(Box::new(remote)));
             }
@@ -189,11 +189,23 @@ impl Graph {
         Settings { isolation: config.isolation, priority: config.priority, query_memory_max: config.query_memory_max }
     }
 
-    /// A session in the process that has a store open; `None` if there is none that shares it.
-    fn to_process(&self, path: &Path, settings: Settings, interrupt: &Interrupt) -> Option<Remote> {
-        let wire = server::share::reach(path).and_then(|stream| Wire::to_process(stream, interrupt)).ok()?;
-        let place = format!("the process that has {} open", path.display());
-        Remote::log_in(wire, place, None, None, settings, interrupt).ok()
+    /// A session in the process that has a store open; `None` if there is none that shares it. One that is there and says nothing, as
+    /// one that is stopped, is an error: it would be silent at the next attempt too.
+    fn to_process(&self, path: &Path, settings: Settings, interrupt: &Interrupt) -> Result<Option<Remote>> {
+        let patience =
+            self.0.config.timeout.map_or(CONNECT_TIME, |timeout| timeout.clamp(CONNECT_TIME_MIN, CONNECT_TIME));
+        let reached = server::share::reach(path).and_then(|stream| Wire::to_process(stream, patience, interrupt));
+        match reached {
+            Ok(wire) => {
+                let place = format!("the process that has {} open", path.display());
+                Ok(Remote::log_in(wire, place, None, None, settings, interrupt).ok())
+            }
+            Err(cause) if is_tick(&cause) => {
+                Err(error!(Busy, "the process that has {} open does not answer for {patience:?}", path.display())
+                    .with_remedy("see whether it is stopped: the file LOCK in the store has its number; or read the store meanwhile (read only, -r)"))
+            }
+            Err(_) => interrupt.check_unpaused().map(|()| None),
+        }
     }
 
     fn to_server(&self, address: &Address, settings: Settings, interrupt: &Interrupt) -> Result<Place> {

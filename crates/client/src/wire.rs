@@ -15,7 +15,9 @@ use crate::tls::{self, Encrypted, Trust};
 /// Time between two looks at the order to stop while an answer is awaited.
 const TICK: Duration = Duration::from_millis(10);
 /// Time in which a server has to be reached, and to speak first.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// The least of it, where a statement may take less time.
+pub(crate) const CONNECT_TIME_MIN: Duration = Duration::from_secs(1);
 /// Time in which a server has to take what is sent.
 const SEND_TIME: Duration = Duration::from_secs(60);
 /// Bytes of a message.
@@ -119,7 +121,7 @@ fn strange(what: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidData, format!("what answers is no Bolt server: {what}"))
 }
 
-fn is_tick(cause: &Error) -> bool {
+pub(crate) fn is_tick(cause: &Error) -> bool {
     matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
@@ -149,11 +151,11 @@ impl Wire {
         for address in (host, port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, CONNECT_TIME) {
                 Ok(stream) => {
-                    let Some(trust) = trust else { return Wire::agree(Stream::Tcp(stream), interrupt) };
+                    let Some(trust) = trust else { return Wire::agree(Stream::Tcp(stream), CONNECT_TIME, interrupt) };
                     set_times(&stream)?;
                     let mut stream = tls::begin(host, stream, trust)?;
                     agree_on_keys(&mut stream, interrupt)?;
-                    return Wire::agree(Stream::Tls(Box::new(stream)), interrupt);
+                    return Wire::agree(Stream::Tls(Box::new(stream)), CONNECT_TIME, interrupt);
                 }
                 Err(cause) => last = cause,
             }
@@ -162,11 +164,12 @@ impl Wire {
     }
 
     /// Takes a connection within this machine.
-    pub(crate) fn to_process(stream: UnixStream, interrupt: &Interrupt) -> Result<Wire> {
-        Wire::agree(Stream::Unix(stream), interrupt)
+    pub(crate) fn to_process(stream: UnixStream, patience: Duration, interrupt: &Interrupt) -> Result<Wire> {
+        Wire::agree(Stream::Unix(stream), patience, interrupt)
     }
 
-    fn agree(mut stream: Stream, interrupt: &Interrupt) -> Result<Wire> {
+    /// Agrees on a version of the protocol. A server that says nothing for that time is an error as [`is_tick`] knows it.
+    fn agree(mut stream: Stream, patience: Duration, interrupt: &Interrupt) -> Result<Wire> {
         stream.set_times()?;
         let mut rest = &handshake::opening()[..];
         while !rest.is_empty() {
@@ -178,7 +181,7 @@ impl Wire {
             match stream.read(&mut answer[held..]) {
                 Ok(0) => return Err(closed()),
                 Ok(count) => held += count,
-                Err(cause) if is_tick(&cause) && waited < CONNECT_TIME => {
+                Err(cause) if is_tick(&cause) && waited < patience => {
                     interrupt.check_unpaused().map_err(|stop| Error::other(stop.to_string()))?;
                     waited += TICK;
                 }

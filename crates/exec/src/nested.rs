@@ -4,21 +4,21 @@ use cypher::plan::{Operator, PlanMode, SlotId};
 use model::{ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
-use crate::group_table::GroupTable;
 use crate::lowering::liveness::add_arguments;
 use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local, keeps_row_order};
 use crate::rows::{RowBuffer, gather_columns, int_at};
 use crate::runtime::{Flow, Runtime, Scope, Step};
 use crate::size::chunk_bytes;
 
+mod known;
+
+pub(crate) use known::KnownAnswers;
+
 /// Divisor of the query's memory limit: the share that the rows of a subplan may take that are the same for all outer rows.
 const KEPT_SHARE: usize = 4;
 
 /// Fewer rows than this are not looked through for arguments that come again.
 const REPEATED_ROWS_MIN: usize = 16;
-
-/// Rows for each of the different arguments, from which on a subplan runs for these alone.
-const REPEATS_MIN: usize = 2;
 
 /// A subplan and how to run it.
 pub(crate) struct Nested {
@@ -65,18 +65,23 @@ impl Nested {
         Ok(Nested { step, row, is_ordered: false, is_constant: is_constant(subplan), arguments })
     }
 
-    /// The rows of a chunk with different arguments, and for each row the place of its arguments among them; `None` if few
-    /// come again. Nodes at the ends of parallel edges, or of paths, are arguments of many rows.
-    pub(crate) fn without_repeats(&self, chunk: &Chunk) -> Option<(Chunk, Vec<u32>)> {
-        let arguments = self.arguments.as_ref().filter(|_| chunk.rows >= REPEATED_ROWS_MIN)?;
+    /// The answers that `ask` gives to the rows of a chunk, if the subplan alone decides them: asked for once for rows that it cannot
+    /// tell apart.
+    pub(crate) fn answers(
+        &self,
+        runtime: &Runtime<'_>,
+        chunk: &Chunk,
+        ask: &mut dyn FnMut(&Chunk) -> Result<Vec<i64>>,
+    ) -> Result<Vec<i64>> {
+        let Some(arguments) = self.arguments.as_ref().filter(|_| chunk.rows >= REPEATED_ROWS_MIN) else {
+            return ask(chunk);
+        };
         let columns: Vec<_> = arguments.iter().map(|&column| chunk.columns[column].clone()).collect();
-        if !columns.iter().all(|column| is_told_apart(&column.data)) {
-            return None;
+        if columns.is_empty() || !columns.iter().all(|column| is_told_apart(&column.data)) {
+            return ask(chunk);
         }
-        let (mut places, mut firsts) = (Vec::with_capacity(chunk.rows), Vec::new());
-        GroupTable::default().insert(&columns, chunk.rows, &mut places, &mut firsts);
-        let is_worth_it = firsts.len() * REPEATS_MIN <= chunk.rows;
-        is_worth_it.then(|| (chunk.gather(&firsts), places))
+        let number = std::ptr::from_ref(self).addr();
+        runtime.states.known.answers(number, runtime, (chunk, &columns), ask)
     }
 
     /// Runs it for the rows of a chunk.
@@ -130,10 +135,13 @@ impl Nested {
             let first = self.exists(runtime, &chunk.slice(0, 1))?;
             return Ok(vec![first[0]; chunk.rows]);
         }
-        if let Some((different, places)) = self.without_repeats(chunk) {
-            let found = self.exists(runtime, &different)?;
-            return Ok(places.into_iter().map(|place| found[place as usize]).collect());
-        }
+        let found = self.answers(runtime, chunk, &mut |chunk| {
+            Ok(self.exists_for_each(runtime, chunk)?.into_iter().map(i64::from).collect())
+        })?;
+        Ok(found.into_iter().map(|found| found != 0).collect())
+    }
+
+    fn exists_for_each(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
         let mut found = vec![false; chunk.rows];
         if self.row.is_some() {
             let mut missing = chunk.rows;

@@ -21,6 +21,7 @@ use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
+use crate::nested::KnownAnswers;
 use crate::parallel::spread::Holding;
 use crate::profile::{At, Counters, OperatorProfile, Profiler};
 
@@ -155,6 +156,8 @@ pub trait Transactions: Sync {
 #[derive(Default)]
 pub(crate) struct SharedStates {
     by_operator: Mutex<Map<OperatorId, Arc<dyn Any + Send + Sync>>>,
+    /// Answers of subplans.
+    pub(crate) known: KnownAnswers,
     /// Bytes charged for them.
     charged: AtomicUsize,
 }
@@ -163,6 +166,12 @@ impl SharedStates {
     /// Takes over the bytes of a charge until the run ends.
     pub(crate) fn take_over(&self, charge: Charge<'_>) {
         self.charged.fetch_add(charge.into_bytes(), Ordering::Relaxed);
+    }
+
+    /// Gives back bytes that were taken over.
+    pub(crate) fn give_back(&self, bytes: usize, memory: &QueryMemory) {
+        self.charged.fetch_sub(bytes, Ordering::Relaxed);
+        memory.release(bytes);
     }
 
     /// Gives back what was charged for states that are no longer wanted.

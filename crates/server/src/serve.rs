@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use database::{Access, Database, Interrupt, Neighbors};
-use model::{Consumer, Result, error};
+use model::{Consumer, ErrorCode, Result, error};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::administration::Keeper;
@@ -26,7 +26,7 @@ use crate::databases::Databases;
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::quotas::Quotas;
-use crate::settings::{Admission, Settings};
+use crate::settings::{Admission, Notice, Settings};
 use crate::socket::{Listener, Listeners};
 use crate::tls::{Identity, Watch};
 use crate::transactions::{Open, Transactions};
@@ -206,11 +206,12 @@ pub fn serve_on(
     ready: impl FnOnce(&[SocketAddr]),
 ) -> Result<()> {
     let (addresses, drain) = (listeners.addresses(), settings.drain);
+    let notice = settings.notice.clone();
     let mut front = start(database.clone(), listeners, settings)?;
     ready(&addresses);
     std::thread::scope(|scope| {
         if database.config().access == Access::ReadOnly {
-            scope.spawn(|| follow(&database, end));
+            scope.spawn(|| follow(&database, &notice, end));
         }
         while end.check_unpaused().is_ok() {
             front.turn(LOOK_TIME);
@@ -220,11 +221,22 @@ pub fn serve_on(
     Ok(())
 }
 
-/// Moves a database that is only read on to what another process has committed, again and again until the server ends.
-fn follow(database: &Database, end: &Interrupt) {
+/// Moves a database that is only read on to what another process has committed, again and again until the server ends. A state that
+/// cannot be read is told once, and tried again; readers keep what they have.
+fn follow(database: &Database, notice: &Notice, end: &Interrupt) {
+    let mut is_behind = false;
     while end.check_unpaused().is_ok() {
-        // A state that cannot be read now is tried again; readers keep what they have.
-        let _ = database.refresh(end);
+        match database.refresh(end) {
+            Err(error) if !is_behind && error.code() != ErrorCode::Cancelled => {
+                (notice.0)(&format!("clients read an older state, the newest cannot be read: {error}"));
+                is_behind = true;
+            }
+            Ok(_) if is_behind => {
+                (notice.0)("clients read the newest state again");
+                is_behind = false;
+            }
+            _ => {}
+        }
         std::thread::sleep(LOOK_TIME);
     }
 }

@@ -141,6 +141,19 @@ fn a_server_that_only_reads_is_one_beside_the_process_that_writes() {
     assert_eq!(session.end().code, Some(0));
     assert_eq!(first.end().code, Some(0));
     assert_eq!(rows(&folder, &url, COUNT), "{\"x\":2}\n");
+    // Where the newest state cannot be read, that is told, and readers keep what they have.
+    let names = ["MANIFEST", "MANIFEST.copy"].map(|name| [name.to_owned(), format!("{name}.away")]);
+    let move_all = |from: usize, to: usize| {
+        for pair in &names {
+            std::fs::rename(folder.join("s.knot").join(&pair[from]), folder.join("s.knot").join(&pair[to]))
+                .expect(&pair[from]);
+        }
+    };
+    move_all(0, 1);
+    server.says("clients read an older state, the newest cannot be read: ");
+    assert_eq!(rows(&folder, &url, COUNT), "{\"x\":2}\n");
+    move_all(1, 0);
+    server.says("clients read the newest state again");
     server.end();
 }
 

@@ -53,6 +53,21 @@ impl Shell {
 pub(crate) const COUNT: &str = "MATCH (n:N) RETURN count(n) AS x";
 
 #[test]
+fn a_process_that_is_stopped_is_told_and_not_waited_for() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:N)");
+    let mut first = Shell::open(&folder);
+    signal(&first.child, "STOP");
+    let message = folder.run(&["query", "s.knot", COUNT, "--timeout", "100ms"]).fails(1);
+    assert!(message.starts_with("BUSY: ") && message.contains("does not answer for 1s"), "{message}");
+    assert_eq!(folder.run(&["query", "s.knot", COUNT, "-s", "-r"]).ok(), "x\n1\n");
+    signal(&first.child, "CONT");
+    assert_eq!(folder.run(&["query", "s.knot", COUNT, "-s", "--timeout", "60s"]).ok(), "x\n1\n");
+    assert_eq!(first.ask(COUNT), "{\"x\":1}");
+    assert_eq!(first.end().code, Some(0));
+}
+
+#[test]
 fn two_processes_write_by_turns_and_the_second_takes_over() {
     let folder = Folder::new();
     folder.make_store("CREATE CONSTRAINT n FOR (n:N) REQUIRE n.i IS UNIQUE");

@@ -13,7 +13,7 @@ use model::{ErrorCode, Interrupt, Result};
 use testing::random::{SeededRandom, seed_or};
 
 use super::{Failed, Remote, Settings};
-use crate::wire::Wire;
+use crate::wire::{CONNECT_TIME, Wire};
 
 const SETTINGS: Settings =
     Settings { isolation: IsolationLevel::Snapshot, priority: Priority::Normal, query_memory_max: None };
@@ -37,7 +37,8 @@ fn served(bytes: &[u8], piece: usize) -> Result<Remote> {
         }
         let _ = theirs.shutdown(Shutdown::Write);
     });
-    let wire = Wire::to_process(ours, &Interrupt::new()).map_err(|cause| model::error!(Connection, "{cause}"))?;
+    let wire = Wire::to_process(ours, CONNECT_TIME, &Interrupt::new())
+        .map_err(|cause| model::error!(Connection, "{cause}"))?;
     Remote::log_in(wire, "the server".to_owned(), None, None, SETTINGS, &Interrupt::new())
 }
 
@@ -153,7 +154,7 @@ fn a_server_that_leaves_says_what_is_known_of_the_outcome() {
         }
     });
     let mut remote = Remote::log_in(
-        Wire::to_process(ours, &Interrupt::new()).unwrap(),
+        Wire::to_process(ours, CONNECT_TIME, &Interrupt::new()).unwrap(),
         "x".to_owned(),
         None,
         None,

@@ -100,18 +100,16 @@ impl RowSubplan for Subplan {
 
 impl Subplan {
     fn count(&self, runtime: &Runtime<'_>, chunk: &Chunk, weight: Option<usize>) -> Result<Vec<i64>> {
-        if let Some((different, places)) = self.nested.without_repeats(chunk) {
-            let counts = self.count(runtime, &different, weight)?;
-            return Ok(places.into_iter().map(|place| counts[place as usize]).collect());
-        }
-        let mut counts = vec![0_i64; chunk.rows];
-        self.nested.run(runtime, chunk, &mut |inner, rows| {
-            for (index, &row) in rows.iter().enumerate() {
-                counts[row as usize] += weight.map_or(1, |weight| int_at(&inner.columns[weight], index));
-            }
-            Ok(Flow::Continue)
-        })?;
-        Ok(counts)
+        self.nested.answers(runtime, chunk, &mut |chunk| {
+            let mut counts = vec![0_i64; chunk.rows];
+            self.nested.run(runtime, chunk, &mut |inner, rows| {
+                for (index, &row) in rows.iter().enumerate() {
+                    counts[row as usize] += weight.map_or(1, |weight| int_at(&inner.columns[weight], index));
+                }
+                Ok(Flow::Continue)
+            })?;
+            Ok(counts)
+        })
     }
 
     fn collect(&self, runtime: &Runtime<'_>, chunk: &Chunk, column: usize) -> Result<Vec<Value>> {

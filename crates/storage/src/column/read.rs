@@ -87,17 +87,10 @@ fn run_of(positions: &[u64]) -> Option<Range<u64>> {
 /// Rows of a run for each one that is wanted of it, up to which the run is read and the others are left out.
 const SPAN_SHARE: u64 = 4;
 
-/// The run from the first to the last position, if they rise and most rows between them are not left out.
-fn span_of(positions: &[u64]) -> Option<Range<u64>> {
-    let (&first, &last) = (positions.first()?, positions.last()?);
-    let span = last.checked_sub(first)? + 1;
-    (span / SPAN_SHARE <= positions.len() as u64 && positions.is_sorted()).then(|| first..last + 1)
-}
-
-/// True if positions rise and leave little out between them.
-fn is_dense(positions: &[u64]) -> bool {
-    let span = positions[positions.len() - 1].wrapping_sub(positions[0]);
-    span / DENSE_GAP < positions.len() as u64 && positions.is_sorted()
+/// True if positions rise, and of each `gap` rows from the first to the last one is among them, on average.
+fn is_dense(positions: &[u64], gap: u64) -> bool {
+    let (Some(first), Some(last)) = (positions.first(), positions.last()) else { return false };
+    last.checked_sub(*first).is_some_and(|span| span / gap < positions.len() as u64) && positions.is_sorted()
 }
 
 /// Counts the bytes of values that were decoded.
@@ -154,7 +147,8 @@ impl ColumnReader {
         if let Some(run) = run_of(positions) {
             return range(self, self.kind, run);
         }
-        if let Some(span) = span_of(positions).filter(|span| texts::is_in_dictionaries(self, span)) {
+        let span = positions[0]..positions[positions.len() - 1].saturating_add(1);
+        if is_dense(positions, SPAN_SHARE) && texts::is_in_dictionaries(self, &span) {
             let rows: Vec<u32> = positions.iter().map(|position| (position - span.start) as u32).collect();
             return Ok(texts::of_run(self, &span)?.gather(&rows));
         }
@@ -162,7 +156,7 @@ impl ColumnReader {
             return gather(&column, self.kind, positions);
         }
         // Positions that lie close together share blocks with their neighbors.
-        if !self.file.is_cold() || is_dense(positions) {
+        if !self.file.is_cold() || is_dense(positions, DENSE_GAP) {
             return gather(self, self.kind, positions);
         }
         // Reads at random places: a part of them is asked for before the first of it is read.
