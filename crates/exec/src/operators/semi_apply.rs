@@ -25,7 +25,9 @@ struct SemiApply {
 }
 
 /// Most rows for which a search of paths is run at a time.
-const SEARCHED_ROWS_MAX: usize = 1 << 16;
+const SEARCHED_ROWS_MAX: usize = 1 << 18;
+/// Factor by which these rows become more from one run to the next: each begins its searches anew.
+const GROWTH: usize = 8;
 
 /// Lowers `SemiApply`.
 pub(crate) fn lower(
@@ -75,7 +77,7 @@ impl Physical for SemiApply {
         let (mut held, mut wanted) = (RowBuffer::default(), 1);
         let flow = self.input.run(scope, &mut |chunk| {
             if held.len() + chunk.rows >= wanted && held.len() == 0 {
-                wanted = (2 * chunk.rows).min(self.rows_max);
+                wanted = (GROWTH * chunk.rows).min(self.rows_max);
                 return self.give(runtime, &chunk, sink);
             }
             let fits = charge.try_grow(chunk_bytes(&chunk)).is_ok();
@@ -83,7 +85,7 @@ impl Physical for SemiApply {
             if held.len() < wanted && fits {
                 return Ok(Flow::Continue);
             }
-            wanted = (2 * held.len()).min(self.rows_max);
+            wanted = (GROWTH * held.len()).min(self.rows_max);
             let chunk = std::mem::take(&mut held).finish(0);
             let flow = self.give(runtime, &chunk, sink)?;
             charge.hold(0)?;

@@ -20,8 +20,8 @@ use crate::spill::Records;
 
 /// Fewer pairs than this are asked for by themselves.
 const PAIRS_MIN: usize = 4;
-/// Edges for each pair that may be followed before any pair was asked for by itself.
-const EDGES_PER_PAIR: u64 = 16;
+/// Edges of this search that cost as much as to ask for a pair by itself from whose ends no edge leads on: some microseconds.
+const EDGES_PER_PAIR: u64 = 256;
 /// Edges of this search that cost as much as one of a search for pairs, which keeps paths and not bits.
 const EDGES_PER_PAIR_EDGE: u64 = 8;
 /// Other ends for which is asked at a time.
@@ -236,8 +236,7 @@ impl<'s, 'w, 'r> SharedEnd<'s, 'w, 'r> {
         }
         let (expand, aim) = (self.expand, Aim::Nearest);
         let (flow, edges) = expand.pairs(self.runtime, self.chunk, aim, &pairs, expand.min, sink)?;
-        // A pair costs something also where no edge leads on.
-        self.search.allowed += EDGES_PER_PAIR_EDGE * (edges + pairs.len() as u64);
+        self.search.allowed += EDGES_PER_PAIR_EDGE * edges + EDGES_PER_PAIR * pairs.len() as u64;
         Ok(flow)
     }
 }
