@@ -9,6 +9,7 @@ mod correlated;
 mod counting;
 mod cycles;
 mod joined;
+mod known;
 mod lists;
 mod matching;
 mod memory;
