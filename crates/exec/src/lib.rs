@@ -11,7 +11,7 @@
 //! - `lowering`, `prepare`: from plan to operators that run.
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
-//! - `nested`, `parallel`: running subplans for many rows at once, and scans in several threads.
+//! - `nested`, `known`, `parallel`: running subplans for many rows at once, their answers of earlier batches, and scans in several threads.
 //! - `rows`, `repeats`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
 //!   `prefetch`: parts that operators share.
 //! - [`identity`]: edges as they leave a view and enter another.
@@ -40,6 +40,7 @@ mod adjacency;
 mod allocations;
 mod edge_filter;
 mod group_table;
+mod known;
 mod lowering;
 mod neighbor_lists;
 mod nested;

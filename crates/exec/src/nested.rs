@@ -4,15 +4,12 @@ use cypher::plan::{Operator, PlanMode, SlotId};
 use model::{ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
+use crate::known::answers_within;
 use crate::lowering::liveness::add_arguments;
 use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local, keeps_row_order};
 use crate::rows::{RowBuffer, gather_columns, int_at};
 use crate::runtime::{Flow, Runtime, Scope, Step};
 use crate::size::chunk_bytes;
-
-mod known;
-
-pub(crate) use known::KnownAnswers;
 
 /// Divisor of the query's memory limit: the share that the rows of a subplan may take that are the same for all outer rows.
 const KEPT_SHARE: usize = 4;
@@ -80,8 +77,12 @@ impl Nested {
         if columns.is_empty() || !columns.iter().all(|column| is_told_apart(&column.data)) {
             return ask(chunk);
         }
+        // A statement that writes may change answers between two batches.
+        if runtime.writes() {
+            return answers_within(chunk, &columns, ask);
+        }
         let number = std::ptr::from_ref(self).addr();
-        runtime.states.known.answers(number, runtime, (chunk, &columns), ask)
+        runtime.states.known.answers(number, runtime.charge("Subquery"), (chunk, &columns), ask)
     }
 
     /// Runs it for the rows of a chunk.

@@ -19,9 +19,9 @@ use model::{Column, Interrupt, Map, ReadView, Result, Value, WriteTransaction};
 use crate::allocations::AllocationTracker;
 use crate::chunk::Chunk;
 use crate::context::{EvaluationContext, SubplanId, SubplanRunner};
+use crate::known::KnownAnswers;
 use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
-use crate::nested::KnownAnswers;
 use crate::parallel::spread::Holding;
 use crate::profile::{At, Counters, OperatorProfile, Profiler};
 
@@ -156,10 +156,10 @@ pub trait Transactions: Sync {
 #[derive(Default)]
 pub(crate) struct SharedStates {
     by_operator: Mutex<Map<OperatorId, Arc<dyn Any + Send + Sync>>>,
-    /// Answers of subplans.
-    pub(crate) known: KnownAnswers,
     /// Bytes charged for them.
     charged: AtomicUsize,
+    /// Answers of subplans, with what was charged for these.
+    pub(crate) known: KnownAnswers,
 }
 
 impl SharedStates {
@@ -168,15 +168,10 @@ impl SharedStates {
         self.charged.fetch_add(charge.into_bytes(), Ordering::Relaxed);
     }
 
-    /// Gives back bytes that were taken over.
-    pub(crate) fn give_back(&self, bytes: usize, memory: &QueryMemory) {
-        self.charged.fetch_sub(bytes, Ordering::Relaxed);
-        memory.release(bytes);
-    }
-
     /// Gives back what was charged for states that are no longer wanted.
     pub(crate) fn release(&self, memory: &QueryMemory) {
         memory.release(self.charged.swap(0, Ordering::Relaxed));
+        self.known.release(memory);
     }
 }
 

@@ -141,7 +141,7 @@ fn a_server_that_only_reads_is_one_beside_the_process_that_writes() {
     assert_eq!(session.end().code, Some(0));
     assert_eq!(first.end().code, Some(0));
     assert_eq!(rows(&folder, &url, COUNT), "{\"x\":2}\n");
-    // Where the newest state cannot be read, that is told, and readers keep what they have.
+    // A newest state that cannot be read is told, and readers keep what they have.
     let names = ["MANIFEST", "MANIFEST.copy"].map(|name| [name.to_owned(), format!("{name}.away")]);
     let move_all = |from: usize, to: usize| {
         for pair in &names {

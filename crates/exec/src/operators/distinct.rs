@@ -1,5 +1,6 @@
 //! `Distinct`: one row for each distinct combination of slots, in the order of first appearance.
 //!
+//! Nodes alone are told apart by a bit for each, everything else by a hash table.
 //! When the table of what was seen is as large as it may be, rows that are not in it are put away, parted by hash, and
 //! looked at part by part at the end.
 
@@ -17,6 +18,7 @@ use crate::operators::gather;
 use crate::rows::{NO_ROW, share_columns};
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
 use crate::spill::{LEVELS_MAX, Partitions, in_order};
+use crate::visited::Visited;
 
 struct Distinct {
     input: Step,
@@ -37,6 +39,8 @@ pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, slots: &[SlotId],
 /// The rows seen of one part of all rows.
 struct Pass<'m> {
     charge: Charge<'m>,
+    /// The nodes seen, in place of the table.
+    nodes: Option<Visited>,
     table: GroupTable,
     level: u32,
     /// Columns that make rows equal; one with the number of the row follows in rows that were put away.
@@ -50,7 +54,7 @@ struct Pass<'m> {
 impl<'m> Pass<'m> {
     fn new(charge: Charge<'m>, level: u32, width: usize) -> Pass<'m> {
         let (groups, new) = (Vec::new(), Vec::new());
-        Pass { charge, table: GroupTable::default(), level, width, put_away: None, groups, new }
+        Pass { charge, nodes: None, table: GroupTable::default(), level, width, put_away: None, groups, new }
     }
 
     /// Takes rows in and gives those that are new, as far as that can be told. `numbers` makes the column of their
@@ -71,15 +75,43 @@ impl<'m> Pass<'m> {
             }
             return Ok(None);
         }
-        self.table.insert(keys, chunk.rows, &mut self.groups, &mut self.new);
-        if !self.new.is_empty() {
-            self.hold()?;
+        let are_nodes = keys.first().map_or(Ok(false), |key| self.take_nodes(key))?;
+        if !are_nodes {
+            self.table.insert(keys, chunk.rows, &mut self.groups, &mut self.new);
+            if !self.new.is_empty() {
+                self.hold()?;
+            }
         }
         Ok(match self.new.len() {
             0 => None,
             new if new == chunk.rows => Some(chunk.clone()),
             _ => Some(chunk.gather(&self.new)),
         })
+    }
+
+    /// Finds the rows of nodes that are new; false if they are to be looked up in the table, as those of later chunks then are.
+    fn take_nodes(&mut self, key: &Column) -> Result<bool> {
+        let Some(seen) = &mut self.nodes else { return Ok(false) };
+        let nodes = match &key.data {
+            ColumnData::Node(nodes) if key.validity.is_none() => nodes.as_slice(),
+            _ => &[],
+        };
+        let is_told = nodes.len() == key.len();
+        self.new.clear();
+        self.new.extend((0_u32..).zip(nodes).filter(|&(_, &node)| seen.insert(node)).map(|(row, _)| row));
+        if is_told && self.charge.try_hold(seen.byte_count()).is_ok() {
+            return Ok(true);
+        }
+        let mut all = Vec::new();
+        seen.for_each(&mut |node| {
+            all.push(node);
+            Ok(())
+        })?;
+        self.nodes = None;
+        let rows = all.len();
+        self.table.insert(&[Arc::new(Column::new(ColumnData::Node(all)))], rows, &mut self.groups, &mut Vec::new());
+        self.hold()?;
+        Ok(is_told)
     }
 
     fn hold(&mut self) -> Result<()> {
@@ -127,6 +159,9 @@ impl Physical for Distinct {
         let flow = self.input.run(scope, &mut |chunk| {
             interrupt.check()?;
             let chunk = Chunk { rows: chunk.rows, columns: share_columns(&chunk, &self.columns) };
+            if rows_before == 0 && matches!(&*chunk.columns, [key] if matches!(key.data, ColumnData::Node(_))) {
+                pass.nodes = Some(Visited::new(scope.runtime.view().view()));
+            }
             let first = rows_before;
             rows_before += chunk.rows as i64;
             let new =

@@ -49,6 +49,24 @@ fn distinct_rows() {
 }
 
 #[test]
+fn distinct_nodes() {
+    // Nodes come alone, then beside nulls, and beside other values.
+    check_rows("MATCH (r:R), (s:R) WITH DISTINCT r RETURN count(*)", &["7"]);
+    check_rows(
+        "MATCH (r:R) OPTIONAL MATCH (s:R) WHERE s.v = r.v + 1 WITH DISTINCT s RETURN count(*), count(s)",
+        &["5, 4"],
+    );
+    check_rows(
+        "MATCH (r:R) WITH collect(r) AS l UNWIND l + l + [null, 1, null] + l + [1.0] AS x WITH DISTINCT x RETURN count(*), count(x)",
+        &["9, 8"],
+    );
+    check_rows(
+        "MATCH (r:R) WITH collect(r) AS l UNWIND l + l AS x WITH DISTINCT x RETURN count(*), sum(x.v)",
+        &["7, 13.0"],
+    );
+}
+
+#[test]
 fn order() {
     check_ordered(
         "UNWIND [3, 1, null, 2.5, 'a', true] AS x RETURN x ORDER BY x",
