@@ -11,6 +11,7 @@ mod constant_folding;
 mod count_matches;
 mod count_rows;
 mod covering_labels;
+mod distinct_nodes;
 mod edge_filter;
 mod edge_range;
 mod edge_top;
@@ -24,14 +25,14 @@ mod running_in_path;
 mod top;
 mod unused;
 
-/// Use of joins in the place of `EXISTS` subqueries.
+/// Use of a rule that does not pay everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExistsJoins {
-    /// Subqueries are run for the rows.
+pub enum Use {
+    /// Nowhere.
     Never,
-    /// Joins are used where they are estimated to be cheaper.
+    /// Where its plan is estimated to be cheaper.
     Cheaper,
-    /// Joins are used wherever they can be, for tests.
+    /// Wherever it can be used, for tests.
     Always,
 }
 
@@ -49,7 +50,7 @@ pub struct OptimizerConfig {
     /// Test patterns in `WHERE` by joins with a subplan, rather than by an expression.
     pub semi_apply: bool,
     /// Find the nodes for which such a pattern holds once for all rows, where that costs less.
-    pub exists_joins: ExistsJoins,
+    pub exists_joins: Use,
     /// Compute what is the same for all rows once.
     pub constant_folding: bool,
     /// Sort only the rows that a limit leaves.
@@ -68,6 +69,8 @@ pub struct OptimizerConfig {
     pub pushed_patterns: bool,
     /// Read properties after a limit.
     pub late_projection: bool,
+    /// Tell nodes apart before their properties are read, where only distinct values are wanted.
+    pub distinct_nodes: Use,
     /// Do not compute what nobody uses.
     pub unused: bool,
     /// Do not test labels that every node carries. A plan made so holds only for the snapshot whose statistics were
@@ -86,7 +89,7 @@ impl Default for OptimizerConfig {
             intersections: true,
             hash_joins: true,
             semi_apply: true,
-            exists_joins: ExistsJoins::Cheaper,
+            exists_joins: Use::Cheaper,
             constant_folding: true,
             top: true,
             count_rows: true,
@@ -96,6 +99,7 @@ impl Default for OptimizerConfig {
             node_choices: true,
             pushed_patterns: true,
             late_projection: true,
+            distinct_nodes: Use::Cheaper,
             unused: true,
             covering_labels: false,
             count_matches: true,
@@ -112,7 +116,7 @@ impl OptimizerConfig {
             intersections: false,
             hash_joins: false,
             semi_apply: false,
-            exists_joins: ExistsJoins::Never,
+            exists_joins: Use::Never,
             constant_folding: false,
             top: false,
             count_rows: false,
@@ -122,6 +126,7 @@ impl OptimizerConfig {
             node_choices: false,
             pushed_patterns: false,
             late_projection: false,
+            distinct_nodes: Use::Never,
             unused: false,
             covering_labels: false,
             count_matches: false,
@@ -140,7 +145,7 @@ pub(crate) fn optimize(
 ) -> bool {
     // First, so that other rules see the plans that it makes.
     let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
-    if config.exists_joins != ExistsJoins::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
+    if config.exists_joins != Use::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
         exists_join::rewrite_all(root, slots, plan_pattern, config);
     }
     if config.constant_folding {
@@ -152,6 +157,9 @@ pub(crate) fn optimize(
     }
     if config.count_rows {
         for_each_operator(root, &mut count_rows::simplify);
+    }
+    if config.distinct_nodes != Use::Never && !has_attached {
+        for_each_operator(root, &mut |operator| distinct_nodes::tell_apart(operator, slots, config.distinct_nodes));
     }
     if config.top {
         for_each_operator(root, &mut top::merge);

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use model::{Result, Set, Span};
 
 use super::count_matches::{Read, for_each_reader};
-use super::{ExistsJoins, OptimizerConfig};
+use super::{OptimizerConfig, Use};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::plan::conditions::{add_conjuncts, at, replace_slot};
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
@@ -54,7 +54,7 @@ fn joined(
 ) -> Option<Operator> {
     // A subplan stops at its first match.
     let walked = rows * work(subplan) / subplan.estimated_rows.max(1.0);
-    let is_forced = config.exists_joins == ExistsJoins::Always;
+    let is_forced = config.exists_joins == Use::Always;
     if walked < WORK_MIN && !is_forced {
         return None;
     }

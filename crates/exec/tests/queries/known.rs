@@ -1,6 +1,6 @@
 //! Answers of subplans that are known from earlier batches: the same as asked for anew, and asked for once.
 
-use cypher::optimizer::{ExistsJoins, OptimizerConfig};
+use cypher::optimizer::{OptimizerConfig, Use};
 use exec::{QueryMemory, RunSettings};
 use model::Map;
 use testing::ReferenceStore;
@@ -29,7 +29,7 @@ const QUERIES: &[&str] = &[
 ];
 
 fn config() -> OptimizerConfig {
-    OptimizerConfig { exists_joins: ExistsJoins::Never, ..OptimizerConfig::default() }
+    OptimizerConfig { exists_joins: Use::Never, ..OptimizerConfig::default() }
 }
 
 fn bench() -> Bench {

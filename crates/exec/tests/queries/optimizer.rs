@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cypher::catalog::CompileContext;
-use cypher::optimizer::{ExistsJoins, OptimizerConfig};
+use cypher::optimizer::{OptimizerConfig, Use};
 use cypher::plan::{PlanMode, Statement, explain};
 use exec::{Environment, QueryMemory, RunSettings};
 use model::procedure::GraphAccess;
@@ -310,7 +310,12 @@ impl Writer<'_> {
         let mut columns = Vec::new();
         for _ in 0..1 + self.random.below(3) {
             let value = self.value();
-            columns.push(if self.random.chance(25) { format!("count({value})") } else { value });
+            columns.push(match self.random.below(8) {
+                0 => format!("count({value})"),
+                1 => format!("count(DISTINCT {value})"),
+                2 => format!("{}({value})", self.random.pick(&["min", "max"])),
+                _ => value,
+            });
         }
         if self.random.chance(20) && !self.nodes.is_empty() {
             let node = self.random.pick(&self.nodes).clone();
@@ -341,8 +346,9 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { hash_joins: false, ..all },
         OptimizerConfig { intersections: false, ..all },
         OptimizerConfig { semi_apply: false, ..all },
-        OptimizerConfig { exists_joins: ExistsJoins::Never, ..all },
-        OptimizerConfig { exists_joins: ExistsJoins::Always, ..all },
+        OptimizerConfig { exists_joins: Use::Never, ..all },
+        OptimizerConfig { exists_joins: Use::Always, ..all },
+        OptimizerConfig { distinct_nodes: Use::Always, ..all },
         OptimizerConfig { unused: false, ..all },
         OptimizerConfig { count_matches: false, ..all },
         OptimizerConfig { sort_keys: false, ..all },
@@ -471,7 +477,7 @@ fn plans_with_sort_keys_agree_with_plans_without() {
 #[test]
 fn patterns_that_hang_on_one_node_are_joined_where_all_rows_are_asked_for() {
     let bench = Bench::new(&graph(&mut SeededRandom::new(5)));
-    let always = OptimizerConfig { exists_joins: ExistsJoins::Always, ..OptimizerConfig::default() };
+    let always = OptimizerConfig { exists_joins: Use::Always, ..OptimizerConfig::default() };
     let run = |query: &str| {
         let (rows, plan) = bench.run(query, &always, RunSettings::default()).expect("the query runs");
         let (expected, _) = bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
