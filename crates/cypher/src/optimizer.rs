@@ -30,7 +30,7 @@ mod unused;
 pub enum Use {
     /// Nowhere.
     Never,
-    /// Where its plan is estimated to be cheaper.
+    /// In plans that are estimated to be cheaper with it.
     Cheaper,
     /// Wherever it can be used, for tests.
     Always,
