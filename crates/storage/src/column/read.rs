@@ -25,6 +25,9 @@ const DENSE_GAP: u64 = 16;
 /// Number of blocks in memory up to which they are held open together, whatever the number of rows that are read.
 const OPEN_BLOCKS_MIN: usize = 64;
 
+/// Divisor of the bytes of a column's blocks, of which as many may have to be read where the others are in memory.
+const MISSING_SHARE: usize = 4;
+
 /// Something that has the blocks of a column.
 pub trait BlockSource {
     /// Blocks need not be asked for their bytes.
@@ -54,12 +57,13 @@ impl BlockSource for ColumnReader {
     }
 }
 
-/// A column all of whose bytes that will be read were found in memory: the blocks from `first` on are read without asking
-/// for their bytes again. Should some of them be given back meanwhile, the operating system reads them anew.
+/// A column most of whose bytes that will be read were found in memory: such blocks from `first` on are read without asking
+/// for their bytes again. Should some of them be given back meanwhile, the operating system reads them anew. The others are read from
+/// the file, once each.
 struct InMemory<'a> {
     column: &'a ColumnReader,
     first: usize,
-    bytes: Vec<&'a [u8]>,
+    bytes: Vec<Option<&'a [u8]>>,
 }
 
 impl BlockSource for InMemory<'_> {
@@ -71,8 +75,12 @@ impl BlockSource for InMemory<'_> {
 
     #[inline]
     fn block(&self, index: usize) -> Result<Block<'_>> {
-        let bytes = index.checked_sub(self.first).and_then(|at| self.bytes.get(at));
-        Ok(Block::held(&self.column.headers[index], bytes.copied().unwrap_or_default(), self.column.file.path()))
+        let bytes = index.checked_sub(self.first).and_then(|at| *self.bytes.get(at)?);
+        let ColumnReader { headers, file, .. } = self.column;
+        Ok(match bytes {
+            Some(bytes) => Block::held(&headers[index], bytes, file.path()),
+            None => Block::of_file(&headers[index], file),
+        })
     }
 }
 
@@ -209,8 +217,9 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// The column as it is in memory, if all bytes of the blocks between the first and the last position are there;
-    /// `None` too if there are too few reads to make it worth a look.
+    /// The column as it is in memory, if most bytes of the blocks between the first and the last position are there; `None` too if
+    /// there are too few reads to make it worth a look. What is missing is read whole blocks at a time: at most a quarter of all, as
+    /// that of other nodes at the end of those that are read.
     fn active(&self, positions: &[u64]) -> Option<InMemory<'_>> {
         let (first, last) = positions.iter().fold((u64::MAX, 0), |(first, last), &at| (first.min(at), last.max(at)));
         let first = first as usize / COLUMN_BLOCK_ROWS;
@@ -223,8 +232,10 @@ impl ColumnReader {
             0 => Some(&[][..]),
             length => self.file.active(header.offset as usize, length),
         };
-        let bytes = headers.iter().map(active).collect::<Option<_>>()?;
-        Some(InMemory { column: self, first, bytes })
+        let found: Vec<Option<&[u8]>> = headers.iter().map(active).collect();
+        let missing = headers.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let missing: usize = missing.map(|(header, _)| header.length as usize).sum();
+        (missing <= bytes / MISSING_SHARE).then_some(InMemory { column: self, first, bytes: found })
     }
 
     /// Bytes of a row of the block at a position, on the average.
