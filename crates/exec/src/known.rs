@@ -15,8 +15,11 @@ use crate::memory::{Charge, QueryMemory};
 /// Rows for each of the different arguments, from which on a subplan runs for these alone.
 const REPEATS_MIN: usize = 2;
 
-/// Number of rows after which it is judged whether arguments come again.
-const JUDGED_ROWS: usize = 1 << 12;
+/// Number of rows after which it is judged whether arguments come again: nodes that do may be many.
+const JUDGED_ROWS: usize = 1 << 16;
+
+/// Rows of which one at least must have an answer that is known: to ask costs many times what a look does.
+const ROWS_PER_HIT: usize = 8;
 
 /// Asks a subplan for its answer to each row of a chunk.
 pub(crate) type Ask<'a> = dyn FnMut(&Chunk) -> Result<Vec<i64>> + 'a;
@@ -97,7 +100,8 @@ impl Known {
         self.answers.extend(new.inspect_err(|_| self.is_given_up = true)?);
         let answers = places.into_iter().map(|place| self.answers[place as usize]).collect();
         self.rows += chunk.rows;
-        let (memory, comes_again) = (charge.memory(), self.table.len() * REPEATS_MIN <= self.rows);
+        let memory = charge.memory();
+        let comes_again = (self.rows - self.table.len()) * ROWS_PER_HIT >= self.rows;
         if !comes_again && self.rows >= JUDGED_ROWS || !self.hold(charge) {
             memory.release(self.charged);
             *self = Known { is_given_up: true, ..Known::default() };

@@ -81,3 +81,11 @@ fn an_answer_is_asked_for_once() {
     let given = rows_given("MATCH (a:N)-[r:E]->(b:N) RETURN sum(COUNT { (b)-[q:E]->(c:N) WHERE q.w < 7 })");
     assert!((6_000..60_000).contains(&given), "{given} rows");
 }
+
+#[test]
+fn answers_that_hardly_come_again_are_not_kept() {
+    let bench = bench();
+    let query = "UNWIND range(0, 139999) AS i RETURN sum(COUNT { (n:N) WHERE n.id = i OR n.id = i - 139900 })";
+    let rows = bench.run(query, &config(), RunSettings::default()).unwrap_or_else(|error| panic!("{error}\n{query}")).0;
+    assert_eq!(rows, ["120"]);
+}
