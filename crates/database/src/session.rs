@@ -389,17 +389,17 @@ impl Session {
 
     fn run_here(&mut self, text: &str, parameters: &Parameters, sink: &mut dyn ResultSink) -> Result<StatementSummary> {
         let clock = self.database.shared_clock();
-        let start = clock.now_ns();
+        let (start, at_us) = (clock.now_ns(), clock.unix_us());
         let _timed = meter::timed_by(clock.clone());
-        let account = Account::open(clock.clone(), (start, clock.unix_us()), self.recorder());
+        let account = Account::open(clock.clone(), (start, at_us), self.recorder(at_us));
         let outcome = self.run_on(&account, start, text, parameters, sink);
         account.close(&self.database, (text, parameters), &self.interrupt, outcome)
     }
 
-    /// The place in a trace of what begins now, if there is one.
-    fn recorder(&self) -> Option<Recorder> {
+    /// The place in a trace of what begins at that time, if there is one.
+    fn recorder(&self, at_us: i64) -> Option<Recorder> {
         let recording = self.database.config().recording.clone()?;
-        Some(Recorder::new(recording, self.registration.number(), self.database.clock().unix_us()))
+        Some(Recorder::new(recording, self.registration.number(), at_us))
     }
 
     fn run_on(

@@ -30,7 +30,7 @@ const MISSING_SHARE: usize = 4;
 
 /// Something that has the blocks of a column.
 pub trait BlockSource {
-    /// Blocks need not be asked for their bytes.
+    /// Most blocks are in memory, and need not be asked for their bytes.
     const IS_IN_MEMORY: bool = false;
     /// The headers of all blocks, in order.
     fn headers(&self) -> &[BlockHeader];
