@@ -344,7 +344,7 @@ impl Memtable {
     /// Counts nodes of these labels in (1) or out (-1).
     pub(crate) fn count_nodes(&mut self, labels: &[LabelId], nodes: i64) {
         let statistics = Arc::make_mut(&mut self.statistics);
-        statistics.nodes = statistics.nodes.wrapping_add_signed(nodes);
+        statistics.nodes = statistics.nodes.saturating_add_signed(nodes);
         labels.iter().for_each(|&label| count(&mut statistics.nodes_by_label, label, nodes));
     }
 
@@ -356,7 +356,7 @@ impl Memtable {
     /// Counts edges of a type in or out.
     pub(crate) fn count_edges(&mut self, edge_type: EdgeTypeId, edges: i64) {
         let statistics = Arc::make_mut(&mut self.statistics);
-        statistics.edges = statistics.edges.wrapping_add_signed(edges);
+        statistics.edges = statistics.edges.saturating_add_signed(edges);
         count(&mut statistics.edges_by_type, edge_type, edges);
     }
 
@@ -388,7 +388,7 @@ pub(crate) fn ordinal(edge: EdgeId) -> Option<u32> {
 
 fn count<K: Eq + std::hash::Hash + Copy>(counts: &mut Map<K, u64>, key: K, difference: i64) {
     let count = counts.entry(key).or_default();
-    *count = count.wrapping_add_signed(difference);
+    *count = count.saturating_add_signed(difference);
     if *count == 0 {
         counts.remove(&key);
     }
