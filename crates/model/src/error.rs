@@ -103,7 +103,7 @@ registry! {
     (Cancelled, "CANCELLED", Client, "Neo.ClientError.Transaction.Terminated", "the query was cancelled", "run it again"),
     (Timeout, "TIMEOUT", Client, "Neo.ClientError.Transaction.TransactionTimedOut", "the query ran longer than it may", "raise the timeout or ask for less"),
     (Limit, "LIMIT", Client, "Neo.ClientError.General.TransactionOutOfMemoryError", "the query needs more than its limit", "raise the limit or ask for less"),
-    (Busy, "BUSY", Client, "Neo.TransientError.General.DatabaseUnavailable", "another process has the store open", "close it there"),
+    (Busy, "BUSY", Client, "Neo.TransientError.General.DatabaseUnavailable", "another process has the store open, or has it and does not answer, as one that is stopped", "close it there, or let it go on"),
     (Connection, "CONNECTION", Transient, "Neo.TransientError.General.DatabaseUnavailable", "the process that has the store, or the server, does not answer, or has ended", "try again: the next statement connects anew, or opens the store"),
     (OutcomeUnknown, "OUTCOME_UNKNOWN", Database, "Neo.DatabaseError.General.UnknownError", "the connection was lost before it was told whether a commit was made", "look whether the data is there before you repeat it"),
     (NotAStore, "NOT_A_STORE", Client, "Neo.ClientError.Database.DatabaseNotFound", "the path holds no Knotwork store", "check the path; `knot NAME.knot` creates a store, and so does an import"),
