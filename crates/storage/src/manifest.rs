@@ -415,6 +415,8 @@ fn decode(get: &mut Get<'_>) -> Result<Manifest> {
 /// The check of a store counts, and tells the difference.
 fn bound_counts(manifest: &mut Manifest) {
     let held = manifest.partitions.iter().fold(0u64, |edges, entry| edges.saturating_add(entry.edges));
+    // Each edge has a number of its own.
+    let held = held.min(manifest.edge_number_bound);
     let counts = &mut manifest.statistics;
     counts.nodes = counts.nodes.min(manifest.node_id_bound);
     counts.edges = counts.edges.min(held);

@@ -17,12 +17,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use model::ErrorCode;
 use model::platform::Clock;
-use storage::format::FileKind;
+use model::store::{EdgeIds, Expand};
+use model::{ErrorCode, GraphStore, Interrupt};
+use storage::format::{FileKind, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use storage::{NativeStore, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
-use testing::simulation::platform;
+use testing::simulation::{MemoryDisk, platform};
 
 use careless::{CARELESS, Reader};
 use case::choices::Choices;
@@ -213,6 +214,37 @@ fn a_log_of_a_few_bytes_cannot_take_all_memory() {
     let options = OpenOptions { memory_bytes_max: Some(case::reads::LIMIT), ..OpenOptions::read_only() };
     let error = NativeStore::open(&store.path, options, platform(Arc::new(disk), 1)).err().unwrap();
     assert_eq!(error.code(), ErrorCode::Limit, "{error}");
+}
+
+/// A manifest tells of fewer nodes and edges than its log deletes: counts end at nothing, and whoever multiplies them by bytes
+/// gets no number beyond all.
+#[test]
+fn counts_that_are_too_small_do_not_fall_below_nothing() {
+    let (path, disk) = (std::path::PathBuf::from(vast::PATH), MemoryDisk::new());
+    let store = NativeStore::open(&path, OpenOptions::create(), platform(Arc::new(disk.clone()), 3)).unwrap();
+    let (nodes, edge_type) = case::stores::circle(&store, 1_237);
+    store.checkpoint(&Interrupt::new()).unwrap();
+    let mut transaction = store.write().unwrap();
+    let all = Expand { edge_ids: EdgeIds::Include, ..Expand::default() };
+    let edges = case::reads::expand(transaction.view(), &nodes[..1_000], &all).unwrap();
+    transaction.delete_edges(&edges.iter().map(|edge| edge.id).collect::<Vec<_>>()).unwrap();
+    transaction.delete_nodes(&nodes[1..1_000]).unwrap();
+    transaction.commit().unwrap();
+    drop(store);
+    for told in [0, 1, 998] {
+        let disk = disk.copy();
+        for name in [MANIFEST_NAME, MANIFEST_COPY_NAME] {
+            disk.corrupt(&path.join(name), |manifest| case::stores::tell_counts(manifest, [1_237, 1_237], told))
+                .unwrap();
+        }
+        let store = NativeStore::open(&path, OpenOptions::read_only(), platform(Arc::new(disk.copy()), 1)).unwrap();
+        let view = store.read().unwrap();
+        let statistics = view.statistics();
+        let counts = [statistics.nodes, statistics.edges, statistics.edge_type(edge_type)];
+        assert_eq!(counts, [0; 3], "{told} told, {} deleted", edges.len());
+        let outcomes = case::reads::run(&disk, &path);
+        assert!(outcomes["writes"] == 1 && outcomes["merges"] == 1, "{outcomes:?}");
+    }
 }
 
 /// The kinds of files are those that the format knows; the stores have files of each.

@@ -15,6 +15,7 @@ use model::{
 };
 use storage::backup::{backup, restore};
 use storage::check::check;
+use storage::format::EDGE_NUMBER_LIMIT;
 use storage::recover::recover;
 use storage::{NativeStore, OpenOptions};
 use testing::simulation::{MemoryDisk, platform};
@@ -25,6 +26,8 @@ use crate::vast;
 const NODES: u64 = 1_000;
 /// Rows of one answer that are read: a wrong count must not make the test long.
 const ROWS: usize = 20_000;
+/// Edges that a store can number, and those that a log adds at the most.
+const EDGES: u64 = EDGE_NUMBER_LIMIT + (1 << 32);
 /// Memory that the store and what reads it may use.
 pub const LIMIT: usize = 32 << 20;
 
@@ -85,6 +88,7 @@ fn ask(view: &dyn ReadView, tally: &mut Tally) {
     let schema = view.schema();
     let keys: Vec<PropertyKeyId> = (0..schema.property_keys.len() as u32).map(PropertyKeyId).collect();
     let bound = view.node_id_bound();
+    expect_counts(view);
     let nodes: Vec<NodeId> = (0..bound.min(NODES)).chain(bound.saturating_sub(3)..bound + 2).map(NodeId).collect();
     let labels: Vec<model::LabelId> = (0..schema.labels.len() as u32).map(model::LabelId).collect();
     for label in [None].into_iter().chain(labels.iter().copied().map(Some)) {
@@ -142,6 +146,15 @@ fn expect_made(view: &dyn ReadView, mut nodes: impl Iterator<Item = u64>) {
     assert!(nodes.all(|node| node < bound), "an edge leads to a node that was never made");
 }
 
+/// Counts are no more than there can be: planners and algorithms multiply them by bytes, and reserve by them.
+fn expect_counts(view: &dyn ReadView) {
+    let statistics = view.statistics();
+    let nodes = statistics.nodes_by_label.values().copied().chain([statistics.nodes]).max().unwrap_or(0);
+    let edges = statistics.edges_by_type.values().copied().chain([statistics.edges]).max().unwrap_or(0);
+    assert!(nodes <= view.node_id_bound(), "{nodes} nodes are more than were made");
+    assert!(edges <= EDGES, "{edges} edges are more than can be numbered");
+}
+
 /// Expands nodes in every way, and asks for the edges that are found.
 fn ask_edges(view: &dyn ReadView, nodes: &[NodeId], direction: Direction, keys: &[PropertyKeyId], tally: &mut Tally) {
     let all = Expand { direction, keys: keys.to_vec(), edge_ids: EdgeIds::Include, ..Expand::default() };
@@ -170,7 +183,8 @@ fn ask_edges(view: &dyn ReadView, nodes: &[NodeId], direction: Direction, keys: 
     }
 }
 
-fn expand(view: &dyn ReadView, nodes: &[NodeId], expand: &Expand) -> Result<Vec<EdgeValue>> {
+/// The edges of nodes.
+pub fn expand(view: &dyn ReadView, nodes: &[NodeId], expand: &Expand) -> Result<Vec<EdgeValue>> {
     let (mut cursor, mut batch) = (view.expand(nodes, expand)?, EdgeBatch::default());
     let (mut edges, mut rows) = (Vec::new(), 0);
     while rows < ROWS && cursor.next(&mut batch)? {

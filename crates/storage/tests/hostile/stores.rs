@@ -7,7 +7,8 @@ use model::platform::Platform;
 use model::store::{NewEdges, NewNodes};
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, Time};
 use model::{
-    Column, ColumnData, Constraint, EdgeTypeId, GraphStore, Index, Interrupt, LabelId, PropertyKeyId, SortKey, Subject,
+    Column, ColumnData, Constraint, EdgeTypeId, GraphStore, Index, Interrupt, LabelId, NodeId, PropertyKeyId, SortKey,
+    Subject,
 };
 use storage::format::{BACKUP_NAME, FileKind, HEADER_BYTES, MANIFEST_COPY_NAME, MANIFEST_NAME};
 use storage::{Durability, Maintenance, NativeStore, OpenOptions};
@@ -149,6 +150,26 @@ fn times(store: &NativeStore) {
     transaction.commit().unwrap();
 }
 
+/// Nodes, each with an edge to the next, and the edges' type.
+pub fn circle(store: &NativeStore, count: usize) -> (Vec<NodeId>, EdgeTypeId) {
+    let mut transaction = store.write().unwrap();
+    let edge_type = transaction.edge_type("NEXT").unwrap();
+    let nodes = transaction.create_nodes(&NewNodes { count, labels: &[], keys: &[], properties: &[] }).unwrap();
+    let targets: Vec<NodeId> = nodes.iter().cycle().skip(1).take(count).copied().collect();
+    let new = NewEdges { edge_type, sources: &nodes, targets: &targets, keys: &[], properties: &[] };
+    transaction.create_edges(&new).unwrap();
+    transaction.commit().unwrap();
+    (nodes, edge_type)
+}
+
+/// Writes another number of nodes and edges into a manifest that tells of `before`.
+pub fn tell_counts(manifest: &mut Vec<u8>, before: [u64; 2], told: u64) {
+    let counts = before.map(u64::to_le_bytes).concat();
+    let at = manifest.windows(16).position(|bytes| bytes == counts).expect("the manifest tells the counts");
+    manifest[at..at + 16].copy_from_slice(&[told; 2].map(u64::to_le_bytes).concat());
+    reseal(manifest);
+}
+
 /// Every operation of the log that makes or drops a rule.
 fn rules(store: &NativeStore) {
     let interrupt = Interrupt::new();
@@ -235,13 +256,18 @@ fn seal_manifest(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
+/// Makes the checksum of a changed manifest right.
+fn reseal(manifest: &mut Vec<u8>) {
+    manifest.truncate(manifest.len() - 4);
+    *manifest = seal_manifest(std::mem::take(manifest));
+}
+
 /// Writes the new length of a file into the manifest.
 fn note_length(manifest: &mut Vec<u8>, before: &[u8], length: usize) {
     let entry = [word(before, 16), before.len() as u64, word(before, 24)].map(u64::to_le_bytes).concat();
     let at = manifest.windows(entry.len()).position(|bytes| bytes == entry).expect("the manifest names the file");
     manifest[at + 8..at + 16].copy_from_slice(&(length as u64).to_le_bytes());
-    manifest.truncate(manifest.len() - 4);
-    *manifest = seal_manifest(std::mem::take(manifest));
+    reseal(manifest);
 }
 
 fn changed_note(before: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
