@@ -91,6 +91,13 @@ impl ValueSketch {
         (self.present as f64 / self.nodes.max(1) as f64).min(1.0)
     }
 
+    /// The largest share of the label's nodes that may lie beyond all numbers that were seen, if `now` nodes carry the label:
+    /// what the extremes of a sample leave out on average, or all nodes that came later.
+    pub fn beyond_share(&self, now: u64) -> f64 {
+        let came = now.saturating_sub(self.nodes) as f64 / now.max(1) as f64;
+        came.max(1.0 / (self.sampled as f64 + 1.0))
+    }
+
     /// The share of the label's nodes whose number lies below this one, numbers being taken as evenly spread.
     pub fn below_share(&self, number: f64) -> Option<f64> {
         let (least, largest) = self.numbers?;

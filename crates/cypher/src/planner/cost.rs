@@ -190,10 +190,10 @@ impl<'a> CostModel<'a> {
                 BinaryOperator::NotEqual => 0.9,
                 BinaryOperator::StartsWith | BinaryOperator::EndsWith | BinaryOperator::Contains => 0.1,
                 BinaryOperator::Matches => 0.2,
-                BinaryOperator::Less | BinaryOperator::LessOrEqual => self.below(left, right, labels).unwrap_or(0.3),
-                BinaryOperator::Greater | BinaryOperator::GreaterOrEqual => {
-                    self.below(right, left, labels).unwrap_or(0.3)
-                }
+                BinaryOperator::Less
+                | BinaryOperator::LessOrEqual
+                | BinaryOperator::Greater
+                | BinaryOperator::GreaterOrEqual => self.bounded(predicate, labels).unwrap_or(0.3),
                 _ => 0.3,
             },
             ExpressionKind::IsNull(_) => 0.1,
@@ -224,7 +224,7 @@ impl<'a> CostModel<'a> {
             let Some((first, other)) = opposite else { continue };
             let (lower, upper) = if bound.is_lower { (bound, other) } else { (other, bound) };
             let (slot, key) = bound.of;
-            let of_label = |label: &Arc<str>| self.range_share(label, key, Some(lower.value), Some(upper.value));
+            let of_label = |label: &Arc<str>| self.range_share(label, key, Some(lower.end), Some(upper.end));
             if let Some(share) = labels(slot).iter().filter_map(of_label).reduce(f64::min) {
                 shares[second] = (share / shares[first].max(LEAST_SHARE)).min(1.0);
             }
@@ -265,35 +265,34 @@ impl<'a> CostModel<'a> {
         self.values(label, key).map(ValueSketch::equal_share)
     }
 
-    /// The share of a label's nodes whose value lies between two, as sketches tell of numbers that the query names.
+    /// The share of a label's nodes whose value lies between two ends, as sketches tell of numbers that the query names.
     pub(super) fn range_share(
         &self,
         label: &str,
         key: &str,
-        lower: Option<&Expression>,
-        upper: Option<&Expression>,
+        lower: Option<End<'_>>,
+        upper: Option<End<'_>>,
     ) -> Option<f64> {
         let sketch = self.values(label, key)?;
-        let below = |bound: Option<&Expression>, all: f64| match bound {
-            Some(bound) => sketch.below_share(number(bound)?),
+        let (least, largest) = sketch.numbers?;
+        let below = |end: Option<End<'_>>, all: f64| match end {
+            Some(end) => sketch.below_share(number(end.value)?),
             None => Some(all),
         };
         let share = below(upper, 1.0)? - below(lower, 0.0)?;
+        let is_beyond = lower.is_some_and(|end| end.leaves_none(largest, f64::gt))
+            || upper.is_some_and(|end| end.leaves_none(least, f64::lt));
+        if is_beyond {
+            let now = self.context.schema.label(label).map_or(0, |label| self.statistics().label(label));
+            return Some((sketch.present_share() * sketch.beyond_share(now)).max(LEAST_SHARE));
+        }
         Some((share * sketch.present_share()).max(sketch.equal_share()).max(LEAST_SHARE))
     }
 
-    /// The share of rows in which the first side is smaller, if one is a property and the other a number.
-    fn below<'l>(
-        &self,
-        smaller: &Expression,
-        larger: &Expression,
-        labels: &dyn Fn(SlotId) -> &'l [Arc<str>],
-    ) -> Option<f64> {
-        let (slot, key, lower, upper) = match (property_of_slot(smaller), property_of_slot(larger)) {
-            (Some((slot, key)), _) => (slot, key, None, Some(larger)),
-            (None, Some((slot, key))) => (slot, key, Some(smaller), None),
-            (None, None) => return None,
-        };
+    /// The share of rows in which a property is on one side of a number.
+    fn bounded<'l>(&self, predicate: &Expression, labels: &dyn Fn(SlotId) -> &'l [Arc<str>]) -> Option<f64> {
+        let Bound { of: (slot, key), is_lower, end } = Bound::of(predicate)?;
+        let (lower, upper) = if is_lower { (Some(end), None) } else { (None, Some(end)) };
         labels(slot).iter().filter_map(|label| self.range_share(label, key, lower, upper)).reduce(f64::min)
     }
 
@@ -329,20 +328,36 @@ impl<'a> CostModel<'a> {
 struct Bound<'e> {
     of: (SlotId, &'e Arc<str>),
     is_lower: bool,
-    value: &'e Expression,
+    end: End<'e>,
+}
+
+/// An end of a range.
+#[derive(Clone, Copy)]
+pub(super) struct End<'e> {
+    pub(super) value: &'e Expression,
+    pub(super) is_inclusive: bool,
+}
+
+impl End<'_> {
+    /// True if no number as far as `extreme` is in the range, the end being beyond it.
+    fn leaves_none(self, extreme: f64, is_beyond: fn(&f64, &f64) -> bool) -> bool {
+        number(self.value).is_some_and(|it| is_beyond(&it, &extreme) || it == extreme && !self.is_inclusive)
+    }
 }
 
 impl<'e> Bound<'e> {
     fn of(predicate: &'e Expression) -> Option<Bound<'e>> {
         let ExpressionKind::Binary { operator, left, right } = &predicate.kind else { return None };
-        let left_is_less = match operator {
-            BinaryOperator::Less | BinaryOperator::LessOrEqual => true,
-            BinaryOperator::Greater | BinaryOperator::GreaterOrEqual => false,
+        let (left_is_less, is_inclusive) = match operator {
+            BinaryOperator::Less => (true, false),
+            BinaryOperator::LessOrEqual => (true, true),
+            BinaryOperator::Greater => (false, false),
+            BinaryOperator::GreaterOrEqual => (false, true),
             _ => return None,
         };
         match (property_of_slot(left), property_of_slot(right)) {
-            (Some(of), None) => Some(Bound { of, is_lower: !left_is_less, value: right }),
-            (None, Some(of)) => Some(Bound { of, is_lower: left_is_less, value: left }),
+            (Some(of), None) => Some(Bound { of, is_lower: !left_is_less, end: End { value: right, is_inclusive } }),
+            (None, Some(of)) => Some(Bound { of, is_lower: left_is_less, end: End { value: left, is_inclusive } }),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::{Schema, Set, Subject};
 
-use super::cost::CostModel;
+use super::cost::{CostModel, End};
 use super::step::{Condition, ConditionKind, Problem};
 use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::plan::conditions::property_of_slot;
@@ -159,8 +159,9 @@ fn rows_of(seek: &Seek, cost: &CostModel<'_>, count: f64, is_unique: bool) -> f6
     });
     let sketched = match (&seek.range, seek.keys.get(seek.equal.len())) {
         (IndexRange::Between { lower, upper }, Some(key)) if is_node => {
-            let bounds = (lower.as_ref().map(|(bound, _)| bound), upper.as_ref().map(|(bound, _)| bound));
-            cost.range_share(&seek.subject, key, bounds.0, bounds.1)
+            let [lower, upper] = [lower, upper]
+                .map(|end| end.as_ref().map(|(value, is_inclusive)| End { value, is_inclusive: *is_inclusive }));
+            cost.range_share(&seek.subject, key, lower, upper)
         }
         _ => None,
     };

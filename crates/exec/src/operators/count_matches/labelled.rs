@@ -19,8 +19,8 @@ use crate::adjacency::expansion;
 use crate::adjacency::label_ids;
 use crate::runtime::Runtime;
 
-/// So few nodes are followed before it is asked what that costs.
-const NODES_MIN: usize = 64;
+/// So few edges are followed before it is asked what that costs.
+const EDGES_MIN: u64 = 4_096;
 
 /// Ids that are looked at together.
 const STEP: u64 = 4_096;
@@ -233,14 +233,19 @@ impl Evaluation<'_, '_> {
     /// The types of the edges that lead to the node of a branch, if finding them out costs less than following those of
     /// the nodes.
     fn types_that_pay(&self, branch: &Branch, nodes: &[NodeId]) -> Result<Option<Arc<Option<ByType>>>> {
-        if nodes.len() < NODES_MIN {
-            return Ok(None);
-        }
         let edges: u64 = {
             let guard = self.runtime.view();
             let Some(expand) = expansion(guard.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
                 return Ok(None);
             };
+            let estimates = guard.view().estimates();
+            let all = expand
+                .types
+                .as_ref()
+                .map_or(estimates.edges, |types| types.iter().map(|&edge_type| estimates.edge_type(edge_type)).sum());
+            if all.saturating_mul(nodes.len() as u64) < EDGES_MIN.saturating_mul(estimates.nodes) {
+                return Ok(None);
+            }
             guard.view().degrees(nodes, branch.direction, expand.types.as_deref())?.iter().sum()
         };
         if edges < self.looks(&branch.node) { Ok(None) } else { self.find_types(&branch.node) }
