@@ -144,6 +144,14 @@ struct Found {
     length: usize,
 }
 
+impl Found {
+    /// Adds pairs that a path joins, of which nothing else is wanted.
+    fn add(&mut self, pairs: &[Pair]) {
+        self.rows.extend(pairs.iter().map(|pair| pair.row));
+        self.ends.extend(pairs.iter().map(|pair| pair.end));
+    }
+}
+
 impl VariableExpand {
     /// True if a path of a row may end at a node.
     fn is_end(&self, chunk: &Chunk, row: u32, node: NodeId) -> bool {

@@ -24,6 +24,9 @@ const PAIRS_MIN: usize = 4;
 const EDGES_PER_PAIR: u64 = 256;
 /// Edges of this search that cost as much as one of a search for pairs, which keeps paths and not bits.
 const EDGES_PER_PAIR_EDGE: u64 = 8;
+/// So many pairs may decide by which end all are grouped, if one end has no more than this share of the other's nodes.
+const PAIRS_DECIDE: usize = 1_024;
+const PAIRS_DECIDE_SHARE: usize = 8;
 /// Other ends for which is asked at a time.
 const ASKED: usize = 16;
 /// Searches that are kept for the next rows, if bits for all nodes take no more than these bytes in all of them.
@@ -43,21 +46,46 @@ pub(super) fn groups(pairs: Vec<Pair>) -> (Vec<Group>, Vec<Pair>) {
     if pairs.len() < PAIRS_MIN {
         return (Vec::new(), pairs);
     }
-    let count = |end: fn(&Pair) -> NodeId| pairs.iter().map(end).collect::<Set<NodeId>>().len();
-    let is_turned = count(|pair| pair.end) < count(|pair| pair.start);
+    let is_turned = has_fewer_ends(&pairs);
     let mut places: Map<NodeId, usize> = Map::default();
     let mut groups: Vec<Group> = Vec::new();
+    let mut last = None;
     for pair in pairs {
         let common = if is_turned { pair.end } else { pair.start };
-        let place = *places.entry(common).or_insert_with(|| {
-            groups.push(Group { common, is_turned, pairs: Vec::new() });
-            groups.len() - 1
-        });
+        // Rows of a product come with the same node many times in a row.
+        let place = match last {
+            Some((node, place)) if node == common => place,
+            _ => *places.entry(common).or_insert_with(|| {
+                groups.push(Group { common, is_turned, pairs: Vec::new() });
+                groups.len() - 1
+            }),
+        };
+        last = Some((common, place));
         groups[place].pairs.push(pair);
     }
     let (groups, small): (Vec<Group>, Vec<Group>) =
         groups.into_iter().partition(|group| group.pairs.len() >= PAIRS_MIN);
     (groups, small.into_iter().flat_map(|group| group.pairs).collect())
+}
+
+/// True if there are fewer ends than starts among pairs. The first pairs decide where the two differ much.
+fn has_fewer_ends(pairs: &[Pair]) -> bool {
+    let [mut starts, mut ends] = [Set::default(), Set::default()];
+    let mut before = None;
+    for (place, pair) in pairs.iter().enumerate() {
+        if before.map(|before: Pair| before.start) != Some(pair.start) {
+            starts.insert(pair.start);
+        }
+        if before.map(|before: Pair| before.end) != Some(pair.end) {
+            ends.insert(pair.end);
+        }
+        before = Some(*pair);
+        let (fewer, more) = (starts.len().min(ends.len()), starts.len().max(ends.len()));
+        if place >= PAIRS_DECIDE && more > PAIRS_DECIDE / 2 && fewer < more / PAIRS_DECIDE_SHARE {
+            break;
+        }
+    }
+    ends.len() < starts.len()
 }
 
 /// A search from a common node as far as it has come.
@@ -110,16 +138,69 @@ impl<'w, 'r> Searches<'w, 'r> {
     }
 }
 
+/// Pairs that no path was found for so far, by their other end.
+struct Wanted {
+    /// In order of the other end.
+    pairs: Vec<Pair>,
+    /// The other ends, each with the place behind its last pair.
+    others: Vec<(NodeId, u32)>,
+    /// The ends whose pairs are still wanted, and their number.
+    is_wanted: Vec<bool>,
+    left: usize,
+    /// Ends from here on were asked for by themselves.
+    asked: usize,
+}
+
+impl Wanted {
+    fn of(group: Group) -> Wanted {
+        let Group { is_turned, mut pairs, .. } = group;
+        let other = |pair: &Pair| if is_turned { pair.start } else { pair.end };
+        if !pairs.is_sorted_by_key(other) {
+            pairs.sort_unstable_by_key(other);
+        }
+        let mut others: Vec<(NodeId, u32)> = Vec::with_capacity(pairs.len());
+        for (place, pair) in pairs.iter().enumerate() {
+            match others.last_mut().filter(|(node, _)| *node == other(pair)) {
+                Some((_, end)) => *end = place as u32 + 1,
+                None => others.push((other(pair), place as u32 + 1)),
+            }
+        }
+        let left = others.len();
+        Wanted { pairs, is_wanted: vec![true; left], left, asked: left, others }
+    }
+
+    /// Takes the pairs of an end, if they are wanted.
+    fn take(&mut self, place: usize) -> &[Pair] {
+        if !std::mem::take(&mut self.is_wanted[place]) {
+            return &[];
+        }
+        self.left -= 1;
+        let start = if place == 0 { 0 } else { self.others[place - 1].1 };
+        &self.pairs[start as usize..self.others[place].1 as usize]
+    }
+
+    /// Takes the pairs of a node.
+    fn take_of(&mut self, other: NodeId) -> &[Pair] {
+        match self.others.binary_search_by_key(&other, |(node, _)| *node) {
+            Ok(place) => self.take(place),
+            Err(_) => &[],
+        }
+    }
+
+    /// Takes the pairs of the next end that is to be asked for by itself.
+    fn take_next(&mut self) -> Option<&[Pair]> {
+        self.asked = self.asked.checked_sub(1)?;
+        Some(self.take(self.asked))
+    }
+}
+
 /// See the module.
 pub(super) struct SharedEnd<'s, 'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
     chunk: &'s Chunk,
     search: Search<'w, 'r>,
-    /// For each other end that was not reached so far, the pairs it belongs to.
-    wanted: Map<NodeId, Vec<Pair>>,
-    /// These ends, and perhaps some that were reached meanwhile, in the order in which they are asked for.
-    order: Vec<NodeId>,
+    wanted: Wanted,
     found: Found,
 }
 
@@ -134,16 +215,8 @@ impl<'s, 'w, 'r> SharedEnd<'s, 'w, 'r> {
     ) -> Result<Flow> {
         let mut search = searches.take(expand, runtime, chunk, &group)?;
         search.allowed += EDGES_PER_PAIR * group.pairs.len() as u64;
-        let (mut wanted, mut order): (Map<NodeId, Vec<Pair>>, Vec<NodeId>) = (Map::default(), Vec::new());
-        for &pair in &group.pairs {
-            let other = if group.is_turned { pair.start } else { pair.end };
-            let pairs = wanted.entry(other).or_default();
-            if pairs.is_empty() {
-                order.push(other);
-            }
-            pairs.push(pair);
-        }
-        let mut shared = SharedEnd { expand, runtime, chunk, search, wanted, order, found: Found::default() };
+        let (wanted, found) = (Wanted::of(group), Found::default());
+        let mut shared = SharedEnd { expand, runtime, chunk, search, wanted, found };
         let flow = shared.answer(sink)?;
         searches.keep(shared.search, runtime);
         Ok(flow)
@@ -151,14 +224,14 @@ impl<'s, 'w, 'r> SharedEnd<'s, 'w, 'r> {
 
     fn answer(&mut self, sink: &mut Sink<'_>) -> Result<Flow> {
         self.take_visited()?;
-        while !self.wanted.is_empty() && !self.search.frontier.is_empty() && self.search.length < self.expand.max {
+        while self.wanted.left > 0 && !self.search.frontier.is_empty() && self.search.length < self.expand.max {
             let cost = self.next_cost()?;
-            while self.search.followed + cost > self.search.allowed && !self.wanted.is_empty() {
+            while self.search.followed + cost > self.search.allowed && self.wanted.left > 0 {
                 if self.ask(sink)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
-            if !self.wanted.is_empty() {
+            if self.wanted.left > 0 {
                 self.search.followed += cost;
                 self.grow()?;
             }
@@ -173,20 +246,11 @@ impl<'s, 'w, 'r> SharedEnd<'s, 'w, 'r> {
         self.expand.flush(self.chunk, &mut self.found, sink)
     }
 
-    /// Takes the pairs with this other end, if they are wanted.
-    fn take(&mut self, other: NodeId) {
-        for pair in self.wanted.remove(&other).into_iter().flatten() {
-            self.found.rows.push(pair.row);
-            self.found.ends.push(pair.end);
-        }
-    }
-
     /// Takes the pairs whose other end the search has met.
     fn take_visited(&mut self) -> Result<()> {
-        let wanted: Vec<NodeId> = self.wanted.keys().copied().collect();
-        for other in wanted {
-            if self.search.reach.visited.contains(other)? {
-                self.take(other);
+        for place in 0..self.wanted.others.len() {
+            if self.wanted.is_wanted[place] && self.search.reach.visited.contains(self.wanted.others[place].0)? {
+                self.found.add(self.wanted.take(place));
             }
         }
         Ok(())
@@ -217,12 +281,12 @@ impl<'s, 'w, 'r> SharedEnd<'s, 'w, 'r> {
         // Of the rows with which it began the first will do: its filter is the same for all.
         search.frontier = search.reach.step(0, std::mem::replace(&mut search.frontier, next))?;
         search.length += 1;
-        if search.frontier.len() > self.wanted.len() as u64 {
+        if search.frontier.len() > self.wanted.left as u64 {
             return self.take_visited();
         }
         for place in 0..self.search.frontier.len() {
             let node = self.search.frontier.get(place)?;
-            self.take(node);
+            self.found.add(self.wanted.take_of(node));
         }
         Ok(())
     }
@@ -231,8 +295,8 @@ impl<'s, 'w, 'r> SharedEnd<'s, 'w, 'r> {
     fn ask(&mut self, sink: &mut Sink<'_>) -> Result<Flow> {
         let mut pairs = Vec::new();
         for _ in 0..ASKED {
-            let Some(other) = self.order.pop() else { break };
-            pairs.extend(self.wanted.remove(&other).into_iter().flatten());
+            let Some(next) = self.wanted.take_next() else { break };
+            pairs.extend_from_slice(next);
         }
         let (expand, aim) = (self.expand, Aim::Nearest);
         let (flow, edges) = expand.pairs(self.runtime, self.chunk, aim, &pairs, expand.min, sink)?;
