@@ -15,6 +15,7 @@ pub(crate) use calls::{GraphProcedure, procedures_of};
 pub use crate::graph::Needs;
 
 use crate::graph::{Execution, Graph, Selection};
+use crate::held::SearchContext;
 use crate::settings::{Settings, Table};
 
 /// Description of an algorithm, known before it runs.
@@ -81,32 +82,10 @@ pub struct Run<'a> {
     pub selection: Selection<'a>,
 }
 
-/// Memory taken from a workspace, given back when dropped.
-pub(crate) struct Held<'a> {
-    workspace: &'a dyn Workspace,
-    bytes: usize,
-}
-
-impl<'a> Held<'a> {
-    /// Takes bytes for `what`, or fails with `LIMIT`.
-    pub(crate) fn take(workspace: &'a dyn Workspace, what: &'static str, bytes: usize) -> Result<Held<'a>> {
-        workspace.take(what, bytes)?;
-        Ok(Held { workspace, bytes })
-    }
-}
-
-impl Held<'_> {
-    /// Gives some of it back already.
-    pub(crate) fn shrink(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.bytes);
-        self.workspace.give_back(bytes);
-        self.bytes -= bytes;
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.workspace.give_back(self.bytes);
+impl<'a> Run<'a> {
+    /// The bounds of a search within the run.
+    pub(crate) fn context(&self) -> SearchContext<'a> {
+        SearchContext { interrupt: self.interrupt, workspace: self.workspace }
     }
 }
 

@@ -19,10 +19,10 @@ use model::procedure::Workspace;
 use model::store::{Direction, EdgeIds, EdgePartitions, ReadView, RunScan};
 use model::value::Value;
 
-use crate::algorithm::Held;
 use crate::graph::choice::{Answer, Load};
 use crate::graph::{Estimate, Execution, Needs, Pace, Selection};
 use crate::graph_view::Sides;
+use crate::held::Held;
 use crate::numbering::{ABSENT, Numbering};
 use crate::projection::{Projection, Weight, edge_text, is_cost, property_key};
 use crate::settings::kind::Names;

@@ -24,10 +24,10 @@ use model::memory::{Consumer, MemoryBudget, Reservation};
 use model::procedure::{Procedure, Workspace};
 use model::store::{Direction, ReadView, Topology};
 
-use crate::algorithm::Held;
 use crate::graph::choice::{Answer, Load};
 use crate::graph::{Estimate, Execution, Needs, Pace, Selection};
 use crate::graph_view::Sides;
+use crate::held::Held;
 use crate::projection::Projection;
 use change::Change;
 use components::Components;

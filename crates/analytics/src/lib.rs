@@ -13,8 +13,10 @@
 //! - [`algorithm`]: an algorithm written once, and the procedures made of it.
 //! - [`arrays`]: a graph that lies in arrays, for callers without a store.
 //! - [`parallel`]: splitting work over threads, in the same pieces in every run.
+//! - [`long_rows`]: rows that hold lists or paths, handed on by their size.
 //! - [`many_sources`]: searches from many nodes, at a time and one after another.
 //! - [`edge_passes`]: the edges of a graph in arrays, one pass after another, for programs of other languages.
+//! - [`held`]: memory of a run, and what a search is held to.
 //! - [`huge`]: large arrays in large pages.
 //! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.
@@ -42,8 +44,10 @@ pub mod edge_passes;
 pub mod execution;
 pub mod graph;
 pub mod graph_view;
+pub mod held;
 pub(crate) mod huge;
 pub(crate) mod kept;
+pub(crate) mod long_rows;
 pub(crate) mod many_sources;
 pub(crate) mod network;
 pub(crate) mod numbering;
@@ -68,5 +72,6 @@ pub use catalog::{procedures, procedures_with};
 pub use edge_passes::{EdgeArrays, EdgePasses};
 pub use graph::{Estimate, Execution, Graph, Pace, RowBlock, RowSink, Rows, Selection, Side};
 pub use graph_view::{Csr, EdgeList, GraphView, Sides};
+pub use held::SearchContext;
 pub use projection::{Projection, Weight};
 pub use view_cache::{ViewCache, ViewCacheStats};

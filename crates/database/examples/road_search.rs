@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use analytics::algorithms::astar;
-use analytics::{Projection, ViewCache, Weight};
+use analytics::{Projection, SearchContext, ViewCache, Weight};
 use model::platform::Clock;
 use model::store::Direction;
 use model::{Column, GraphStore, Interrupt, MemoryBudget, NodeId, ReadView, Value};
@@ -167,7 +167,7 @@ fn search(store: &SourceStore, query: &Json, kept: Option<&ViewCache>) -> Outcom
     let view = store.read()?;
     let config = config(&*view, query)?;
     let projection = Projection::all(Direction::Out);
-    let result = astar::run_keeping(&*view, &projection, &config, kept, &Interrupt::new())?;
+    let result = astar::run_keeping(&*view, &projection, &config, kept, SearchContext::unaccounted(&Interrupt::new()))?;
     let ms = ms_since(start);
     let (_, cost) = result.path.ok_or("no path")?;
     let (cost_m, expected) = (cost / 10.0, query["cost_m"].as_f64().ok_or("no length")?);

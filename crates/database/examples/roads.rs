@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use analytics::algorithms::astar;
-use analytics::{Projection, ViewCache, Weight};
+use analytics::{Projection, SearchContext, ViewCache, Weight};
 use database::import::{EdgeFile, ImportPlan, ImportProgress, NodeFile};
 use database::{Config, Database, Interrupt, Parameters, Value};
 use model::store::{Direction, ReadView};
@@ -68,7 +68,8 @@ fn search(database: &Database, query: &Json, kept: &ViewCache) -> Outcome<Found>
     let view = database.store().read()?;
     let config = config(&*view, query)?;
     let projection = Projection::all(Direction::Out);
-    let result = astar::run_keeping(&*view, &projection, &config, Some(kept), &Interrupt::new())?;
+    let result =
+        astar::run_keeping(&*view, &projection, &config, Some(kept), SearchContext::unaccounted(&Interrupt::new()))?;
     let cost_m = result.path.map(|(_, cost)| cost / 10.0);
     Ok(Found { expanded: result.expanded, batches: result.batches, cost_m })
 }

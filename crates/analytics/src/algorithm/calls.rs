@@ -10,9 +10,10 @@ use model::procedure::{Procedure, ProcedureContext, ProcedureMode, ProcedureSign
 use model::store::{Direction, NewEdges};
 use model::value::Value;
 
-use super::{About, Algorithm, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
+use super::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::choice::{self, Answer, Load};
 use crate::graph::{Estimate, Execution, Graph, Selection};
+use crate::held::Held;
 use crate::numbering::Numbering;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature_of, transaction, write_property};
 use crate::projection::{Projection, Weight};

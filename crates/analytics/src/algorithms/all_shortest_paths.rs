@@ -19,6 +19,7 @@ use model::store::ReadView;
 use super::dijkstra::{self, Config, Ends};
 use super::sssp;
 use crate::graph_view::GraphView;
+use crate::held::SearchContext;
 use crate::procedure::{AlgorithmProcedure, column, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
@@ -30,20 +31,24 @@ use crate::settings::table::{Setting, Unset};
 /// Takes the nodes of a path and its cost; says whether more are wanted.
 pub type PathSink<'a> = dyn FnMut(Vec<NodeId>, f64) -> Result<bool> + 'a;
 
+/// Bytes of the nodes before a node, about: a list with room for a few.
+const BEFORE_BYTES: usize = size_of::<Vec<u32>>() + 16;
+
 /// Finds all cheapest paths between two nodes.
 pub fn run(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
     sink: &mut PathSink<'_>,
 ) -> Result<()> {
-    let mut nearby = Nearby::new(view, projection, projection.direction, config.weight.as_ref());
+    let mut nearby = Nearby::new(view, projection, projection.direction, config.weight.as_ref(), context);
     let (source, target) = (nearby.slot(config.source), nearby.slot(config.target));
     let mut front = Front::default();
     front.begin(source, 0.0);
     // For each slot those from which a cheapest path comes to it.
     let mut before: Vec<Vec<u32>> = Vec::new();
+    let mut held = context.held();
     while let Some(least) = front.least() {
         if front.is_settled(target) && least > front.cost(target) {
             break;
@@ -53,7 +58,6 @@ pub fn run(
         front.follow(
             &mut nearby,
             slot,
-            interrupt,
             |_| 0.0,
             |met| {
                 let at = met.slot as usize;
@@ -69,12 +73,13 @@ pub fn run(
                 true
             },
         )?;
+        held.resize(before.len() * BEFORE_BYTES)?;
     }
     if !front.is_settled(target) {
         return Ok(());
     }
     let cost = front.cost(target);
-    walk_back(&before, source, target, interrupt, &mut |slots| {
+    walk_back(&before, source, target, context.interrupt, &mut |slots| {
         sink(slots.iter().rev().map(|&slot| nearby.node(slot)).collect(), cost)
     })
 }
@@ -122,10 +127,10 @@ pub fn run_from(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
     sink: &mut PathSink<'_>,
 ) -> Result<()> {
-    let mut nearby = Nearby::new(view, projection, projection.direction, config.weight.as_ref());
+    let mut nearby = Nearby::new(view, projection, projection.direction, config.weight.as_ref(), context);
     let mut front = Front::default();
     front.begin(nearby.slot(config.source), 0.0);
     while let Some(slot) = front.settle() {
@@ -134,7 +139,7 @@ pub fn run_from(
             break;
         }
         dijkstra::check_expanded(front.expanded, config.expanded_max)?;
-        front.follow(&mut nearby, slot, interrupt, |_| 0.0, |_| true)?;
+        front.follow(&mut nearby, slot, |_| 0.0, |_| true)?;
     }
     Ok(())
 }
@@ -196,11 +201,12 @@ fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut Ro
     let mut index = 0;
     let (source, target) = (settings.get(&SOURCE_NODE)?, settings.get(&TARGET_NODE)?);
     let config = ends.config_of(source, target.unwrap_or(source))?;
+    let context = SearchContext::of(context);
     let mut send = |nodes, cost| {
         index += 1;
         let weight = config.weight.as_ref();
-        dijkstra::send_numbered(view, &ends.projection, weight, (nodes, cost), index - 1, sink)
+        dijkstra::send_numbered(view, &ends.projection, weight, (nodes, cost), index - 1, context, sink)
     };
     let search = if target.is_some() { run } else { run_from };
-    search(view, &ends.projection, &config, context.interrupt, &mut send)
+    search(view, &ends.projection, &config, context, &mut send)
 }

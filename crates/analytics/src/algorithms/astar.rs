@@ -16,6 +16,7 @@ use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::ReadView;
 
 use super::dijkstra::{self, CheapestPath, Ends};
+use crate::held::SearchContext;
 use crate::procedure::{SearchProcedure, signature};
 use crate::projection::{Projection, Weight, property_key};
 use crate::search::best_first::{self, Problem};
@@ -50,9 +51,9 @@ pub fn run(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<CheapestPath> {
-    run_keeping(view, projection, config, None, interrupt)
+    run_keeping(view, projection, config, None, context)
 }
 
 /// The same; what it reads is kept there, and what was kept is not read again.
@@ -61,7 +62,7 @@ pub fn run_keeping(
     projection: &Projection,
     config: &Config,
     kept: Option<&ViewCache>,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<CheapestPath> {
     let coordinates = Coordinates {
         latitude: (&config.latitude, property_key(view.schema(), &config.latitude)?),
@@ -77,7 +78,7 @@ pub fn run_keeping(
         target: config.target,
         expanded_max: config.expanded_max,
     };
-    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, kept, interrupt)?;
+    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, kept, context)?;
     Ok(CheapestPath { path, expanded, batches })
 }
 
@@ -89,12 +90,13 @@ pub fn verify(
     result: &CheapestPath,
     interrupt: &Interrupt,
 ) -> Result<()> {
+    let context = SearchContext::unaccounted(interrupt);
     let blind = if config.weight.is_some() {
         let (source, target, weight) = (config.source, config.target, config.weight.clone());
         let without = dijkstra::Config { source, target, weight, expanded_max: u64::MAX };
-        dijkstra::run(view, projection, &without, interrupt)?
+        dijkstra::run(view, projection, &without, context)?
     } else {
-        run(view, projection, &Config { heuristic_scale: 0.0, expanded_max: u64::MAX, ..config.clone() }, interrupt)?
+        run(view, projection, &Config { heuristic_scale: 0.0, expanded_max: u64::MAX, ..config.clone() }, context)?
     };
     let cost = |found: &CheapestPath| found.path.as_ref().map_or(f64::INFINITY, |(_, cost)| *cost);
     let (found, expected) = (cost(result), cost(&blind));
@@ -147,8 +149,9 @@ fn stream(
         longitude: settings.get(&LONGITUDE_PROPERTY)?.to_string(),
         expanded_max,
     };
-    let result = run_keeping(view, &ends.projection, &config, kept, context.interrupt)?;
-    dijkstra::send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
+    let context = SearchContext::of(context);
+    let result = run_keeping(view, &ends.projection, &config, kept, context)?;
+    dijkstra::send_path(view, &ends.projection, config.weight.as_ref(), result, context, sink)
 }
 
 fn read_scale(settings: &Settings<'_>, has_weight: bool) -> Result<f64> {

@@ -7,13 +7,13 @@
 //! After: Dantzig, "Linear programming and extensions", 1963; Pohl, "Bi-directional search", 1971.
 
 use model::error::Result;
-use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
 
 pub use super::dijkstra::verify;
 
 use super::dijkstra::{self, CheapestPath, Config, Ends, PATH_YIELDS};
+use crate::held::SearchContext;
 use crate::procedure::{AlgorithmProcedure, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
@@ -37,14 +37,14 @@ pub fn run(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<CheapestPath> {
     let direction = projection.direction;
     if !view.capabilities().expands_against_direction && direction != Direction::Both {
-        return dijkstra::run(view, projection, config, interrupt);
+        return dijkstra::run(view, projection, config, context);
     }
     let end = |direction| End {
-        nearby: Nearby::new(view, projection, direction, config.weight.as_ref()),
+        nearby: Nearby::new(view, projection, direction, config.weight.as_ref(), context),
         front: Front::default(),
     };
     let (mut near, mut far) = (end(direction), end(direction.reverse()));
@@ -62,9 +62,9 @@ pub fn run(
         let expanded = near.front.expanded + far.front.expanded;
         dijkstra::check_expanded(expanded, config.expanded_max)?;
         if from_near <= from_far {
-            near.step(&far, interrupt, |cost, here, there| best.offer(cost, (here, there)))?;
+            near.step(&far, |cost, here, there| best.offer(cost, (here, there)))?;
         } else {
-            far.step(&near, interrupt, |cost, here, there| best.offer(cost, (there, here)))?;
+            far.step(&near, |cost, here, there| best.offer(cost, (there, here)))?;
         }
     }
     let expanded = near.front.expanded + far.front.expanded;
@@ -83,12 +83,11 @@ impl Best {
 impl End<'_> {
     /// Settles one node; tells of each neighbor that the other end has come to what the way over both costs, and where
     /// they meet.
-    fn step(&mut self, other: &End<'_>, interrupt: &Interrupt, mut meet: impl FnMut(f64, u32, u32)) -> Result<()> {
+    fn step(&mut self, other: &End<'_>, mut meet: impl FnMut(f64, u32, u32)) -> Result<()> {
         let Some(slot) = self.front.settle() else { return Ok(()) };
         self.front.follow(
             &mut self.nearby,
             slot,
-            interrupt,
             |_| 0.0,
             |met| {
                 if met.cost < met.known
@@ -132,6 +131,7 @@ fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut Ro
     let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let config = ends.config()?;
-    let result = run(view, &ends.projection, &config, context.interrupt)?;
-    dijkstra::send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
+    let context = SearchContext::of(context);
+    let result = run(view, &ends.projection, &config, context)?;
+    dijkstra::send_path(view, &ends.projection, config.weight.as_ref(), result, context, sink)
 }

@@ -11,10 +11,11 @@ use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
 use model::store::ReadView;
-use model::value::Value;
+use model::value::{EdgeValue, Value};
 
 use super::sssp;
 use crate::graph_view::GraphView;
+use crate::held::SearchContext;
 use crate::procedure::{SearchProcedure, column, send_row, signature};
 use crate::projection::{Projection, Weight};
 use crate::search::best_first::{self, Problem};
@@ -52,9 +53,9 @@ pub fn run(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<CheapestPath> {
-    run_keeping(view, projection, config, None, interrupt)
+    run_keeping(view, projection, config, None, context)
 }
 
 /// The same; what it reads is kept there, and what was kept is not read again.
@@ -63,7 +64,7 @@ pub fn run_keeping(
     projection: &Projection,
     config: &Config,
     kept: Option<&ViewCache>,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<CheapestPath> {
     let problem = Problem {
         view,
@@ -74,7 +75,7 @@ pub fn run_keeping(
         target: config.target,
         expanded_max: config.expanded_max,
     };
-    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, kept, interrupt)?;
+    let best_first::Outcome { path, expanded, batches } = best_first::run(&problem, kept, context)?;
     Ok(CheapestPath { path, expanded, batches })
 }
 
@@ -184,8 +185,14 @@ fn stream(
     let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let config = ends.config()?;
-    let result = run_keeping(view, &ends.projection, &config, kept, context.interrupt)?;
-    send_path(view, &ends.projection, config.weight.as_ref(), result, sink)
+    let context = SearchContext::of(context);
+    let result = run_keeping(view, &ends.projection, &config, kept, context)?;
+    send_path(view, &ends.projection, config.weight.as_ref(), result, context, sink)
+}
+
+/// Bytes of the path over some nodes.
+pub(super) fn path_bytes(nodes: &[NodeId]) -> usize {
+    nodes.len() * (size_of::<NodeId>() + size_of::<EdgeValue>())
 }
 
 /// Sends the one row of a search between two nodes, or none if there is no path.
@@ -194,9 +201,12 @@ pub(super) fn send_path(
     projection: &Projection,
     weight: Option<&Weight>,
     result: CheapestPath,
+    context: SearchContext<'_>,
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
     let Some((nodes, cost)) = result.path else { return Ok(()) };
+    let mut held = context.held();
+    held.grow(path_bytes(&nodes))?;
     let path = path_of(view, projection, weight, nodes)?;
     let (expanded, batches) = (result.expanded.cast_signed(), result.batches.cast_signed());
     send_row(sink, &[Value::Path(path.into()), Value::Float(cost), Value::Int(expanded), Value::Int(batches)])
@@ -209,8 +219,11 @@ pub(super) fn send_numbered(
     weight: Option<&Weight>,
     (nodes, cost): (Vec<NodeId>, f64),
     index: usize,
+    context: SearchContext<'_>,
     sink: &mut RowSink<'_>,
 ) -> Result<bool> {
+    let mut held = context.held();
+    held.grow(path_bytes(&nodes))?;
     let path = path_of(view, projection, weight, nodes)?;
     let row = [Value::Path(path.into()), Value::Float(cost), Value::Int(index as i64)];
     sink(row.iter().map(|value| Column::constant(value, 1)).collect())

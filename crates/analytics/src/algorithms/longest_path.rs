@@ -5,10 +5,8 @@
 //! Cost: that of a topological sort, during which the paths are found; 12 bytes a node more.
 //! After: Kahn, "Topological sorting of large networks", 1962; Sedgewick, Wayne, "Algorithms", 4th edition, section 4.4.
 
-use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::interrupt::Interrupt;
-use model::limits::BATCH_ROWS;
 use model::procedure::RowSink;
 use model::store::{Direction, ReadView};
 use model::value::Value;
@@ -17,7 +15,8 @@ use super::topological_sort::{self, Order};
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
-use crate::procedure::{column, node_column};
+use crate::long_rows::LongRows;
+use crate::procedure::column;
 use crate::settings::Settings;
 
 /// No node.
@@ -76,6 +75,12 @@ pub fn verify(view: &GraphView, result: &LongestPaths) -> Result<()> {
 }
 
 impl LongestPaths {
+    /// Number of nodes of the path to a node.
+    fn path_length(&self, target: u32) -> usize {
+        let parent = |&node: &u32| Some(self.parents[node as usize]).filter(|&node| node != NONE);
+        std::iter::successors(Some(target), parent).count()
+    }
+
     /// The nodes of the path to a node.
     fn path(&self, target: u32) -> Vec<u32> {
         let mut nodes = vec![target];
@@ -86,20 +91,16 @@ impl LongestPaths {
         nodes
     }
 
-    /// The rows of some targets.
-    fn rows(&self, graph: &Graph<'_>, targets: &[u32]) -> Vec<Column> {
-        let paths: Vec<Vec<u32>> = targets.iter().map(|&target| self.path(target)).collect();
-        let lists = |value: &dyn Fn(u32) -> Value| -> Column {
-            let lists: Vec<Value> =
-                paths.iter().map(|path| Value::list(path.iter().map(|&node| value(node)).collect())).collect();
-            Column::from_values(&lists)
-        };
+    /// The row of a target.
+    fn row(&self, graph: &Graph<'_>, target: u32) -> Vec<Value> {
+        let path = self.path(target);
+        let list = |value: &dyn Fn(u32) -> Value| Value::list(path.iter().map(|&node| value(node)).collect());
         vec![
-            node_column(paths.iter().map(|path| graph.node(path[0]))),
-            node_column(targets.iter().map(|&target| graph.node(target))),
-            Column::new(ColumnData::Float(targets.iter().map(|&target| self.costs[target as usize]).collect())),
-            lists(&|node| Value::Node(graph.node(node))),
-            lists(&|node| Value::Float(self.costs[node as usize])),
+            Value::Node(graph.node(path[0])),
+            Value::Node(graph.node(target)),
+            Value::Float(self.costs[target as usize]),
+            list(&|node| Value::Node(graph.node(node))),
+            list(&|node| Value::Float(self.costs[node as usize])),
         ]
     }
 }
@@ -152,12 +153,14 @@ impl crate::Algorithm for Algorithm {
 
     fn send(graph: &Graph<'_>, _config: &(), run: &Run<'_>, sink: &mut RowSink<'_>) -> Result<()> {
         let found = self::run(graph, run.interrupt)?;
-        for targets in found.order.nodes.chunks(BATCH_ROWS) {
+        let mut rows = LongRows::new(5, run.workspace, sink);
+        for &target in &found.order.nodes {
             run.interrupt.check()?;
-            if !sink(found.rows(graph, targets))? {
-                break;
+            let elements = 2 * found.path_length(target);
+            if !rows.push(elements, || Ok(found.row(graph, target)))? {
+                return Ok(());
             }
         }
-        Ok(())
+        rows.flush().map(drop)
     }
 }

@@ -13,10 +13,8 @@ mod walker;
 
 use std::sync::Arc;
 
-use model::column::{Column, ColumnData};
 use model::error::Result;
 use model::id::NodeId;
-use model::interrupt::Interrupt;
 use model::limits::LIST_ELEMENTS_MAX;
 use model::procedure::RowSink;
 use model::store::{Direction, ReadView};
@@ -25,6 +23,8 @@ use model::value::Value;
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
+use crate::held::SearchContext;
+use crate::long_rows::LongRows;
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
 use crate::random::Random;
@@ -105,17 +105,23 @@ pub fn run(
     config: &Config,
     sources: &[u32],
     threads: usize,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
     mut take: impl FnMut(Vec<Vec<u32>>) -> Result<bool>,
 ) -> Result<()> {
     let walker = Walker::new(view, config, threads)?;
     let total = (sources.len() as u64).saturating_mul(config.walks_per_node);
-    let tasks_at_once = 4 * threads as u64;
+    // Long walks are made one after another where memory is short; a list grows to twice its length at most.
+    let walk_bytes = 2 * size_of::<u32>() * config.walk_length;
+    let fit = (context.workspace.bytes_free() / 2 / walk_bytes.max(1)) as u64;
+    let tasks_at_once = (4 * threads as u64).min(fit).max(1);
     let each = (NODES_HELD / config.walk_length as u64 / tasks_at_once).clamp(1, WALKS_PER_TASK);
     let batch = each * tasks_at_once;
+    let mut held = context.held();
     let mut start = 0;
     while start < total {
+        let interrupt = context.interrupt;
         interrupt.report(start, total);
+        held.resize(walk_bytes.saturating_mul(batch.min(total - start) as usize))?;
         let walks = (batch.min(total - start)) as usize;
         let tasks = even_ranges(walks, walks.div_ceil(each as usize), 1);
         let done = map_tasks(threads, tasks, |range| -> Result<Vec<Vec<u32>>> {
@@ -127,12 +133,13 @@ pub fn run(
             }
             Ok(walks)
         });
-        if !take(done.into_iter().collect::<Result<Vec<_>>>()?.concat())? {
+        let made = done.into_iter().collect::<Result<Vec<_>>>()?;
+        if !take(made.into_iter().flatten().collect())? {
             break;
         }
         start += batch;
     }
-    interrupt.report(total, total);
+    context.interrupt.report(total, total);
     Ok(())
 }
 
@@ -224,7 +231,7 @@ impl crate::Algorithm for Algorithm {
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {
         let sources = source_numbers(graph, config)?;
         let (mut walks, mut steps) = (0, 0);
-        self::run(graph.in_memory_only()?, config, &sources, run.threads, run.interrupt, |made| {
+        self::run(graph.in_memory_only()?, config, &sources, run.threads, run.context(), |made| {
             walks += made.len();
             steps += made.iter().map(|walk| walk.len() - 1).sum::<usize>();
             Ok(true)
@@ -239,20 +246,27 @@ impl crate::Algorithm for Algorithm {
     fn send(graph: &Graph<'_>, config: &Config, run: &Run<'_>, sink: &mut RowSink<'_>) -> Result<()> {
         let sources = source_numbers(graph, config)?;
         let selection = run.selection;
-        self::run(graph.in_memory_only()?, config, &sources, run.threads, run.interrupt, |made| {
-            let mut lists = Vec::with_capacity(made.len());
-            let mut paths = Vec::with_capacity(if config.with_paths { made.len() } else { 0 });
-            for walk in &made {
-                let nodes: Vec<NodeId> = walk.iter().map(|&number| graph.node(number)).collect();
-                lists.push(Value::list(nodes.iter().map(|&node| Value::Node(node)).collect()));
-                if config.with_paths {
-                    run.interrupt.check()?;
+        let mut rows = LongRows::new(2, run.workspace, sink);
+        self::run(graph.in_memory_only()?, config, &sources, run.threads, run.context(), |made| {
+            for walk in made {
+                run.interrupt.check()?;
+                // A path has a node and an edge for each node of the list.
+                let elements = walk.len() * if config.with_paths { 3 } else { 1 };
+                let goes_on = rows.push(elements, || {
+                    let nodes: Vec<NodeId> = walk.iter().map(|&number| graph.node(number)).collect();
+                    let list = Value::list(nodes.iter().map(|&node| Value::Node(node)).collect());
+                    if !config.with_paths {
+                        return Ok(vec![list, Value::Null]);
+                    }
                     let path = path_of(selection.view, selection.projection, selection.weight, nodes)?;
-                    paths.push(Value::Path(Arc::new(path)));
+                    Ok(vec![list, Value::Path(Arc::new(path))])
+                })?;
+                if !goes_on {
+                    return Ok(false);
                 }
             }
-            let paths = if config.with_paths { ColumnData::Value(paths) } else { ColumnData::Null(made.len()) };
-            sink(vec![Column::new(ColumnData::Value(lists)), Column::new(paths)])
-        })
+            Ok(true)
+        })?;
+        rows.flush().map(drop)
     }
 }

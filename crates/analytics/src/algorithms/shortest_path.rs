@@ -16,7 +16,9 @@ use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{AccessHint, Direction, EdgeIds, Expand, ReadView};
 use model::value::Value;
 
+use super::dijkstra::path_bytes;
 use crate::graph_view::GraphView;
+use crate::held::{Held, SearchContext};
 use crate::procedure::{AlgorithmProcedure, column, send_row, signature};
 use crate::projection::Projection;
 use crate::search::path::path_of;
@@ -52,7 +54,7 @@ const EXPAND_NODES_MAX: usize = 4096;
 const NO_PARENT: u32 = u32::MAX;
 
 /// One end of the search.
-struct End {
+struct End<'a> {
     expand: Expand,
     seen: NodeSet,
     /// All nodes found from this end, level by level, and for each the place of the node it was found from.
@@ -63,10 +65,17 @@ struct End {
     /// About how many edges the frontier has.
     frontier_edges: u64,
     expanded: u64,
+    held: Held<'a>,
 }
 
-impl End {
-    fn new(view: &dyn ReadView, projection: &Projection, direction: Direction, start: NodeId) -> Result<End> {
+impl<'a> End<'a> {
+    fn new(
+        view: &dyn ReadView,
+        projection: &Projection,
+        direction: Direction,
+        start: NodeId,
+        context: SearchContext<'a>,
+    ) -> Result<End<'a>> {
         let mut end = End {
             expand: projection.expand(direction, Vec::new(), EdgeIds::Omit),
             seen: NodeSet::new(view),
@@ -76,6 +85,7 @@ impl End {
             depth: 0,
             frontier_edges: 0,
             expanded: 0,
+            held: context.held(),
         };
         end.seen.insert(start);
         end.weigh(view)?;
@@ -99,7 +109,7 @@ impl End {
         &mut self,
         view: &dyn ReadView,
         projection: &Projection,
-        other: &End,
+        other: &End<'_>,
         interrupt: &Interrupt,
     ) -> Result<Option<usize>> {
         let level = self.frontier.clone();
@@ -111,6 +121,7 @@ impl End {
             while cursor.next(&mut batch)? {
                 interrupt.check()?;
                 let found = self.nodes.len();
+                self.held.resize(self.byte_count())?;
                 for (&node, &input) in batch.neighbors.iter().zip(&batch.inputs) {
                     if self.seen.insert(node) {
                         self.nodes.push(node);
@@ -132,6 +143,13 @@ impl End {
             view.prefetch(&AccessHint::Expand(&self.nodes[self.frontier.clone()], &self.expand));
         }
         Ok(None)
+    }
+
+    /// Bytes that it holds.
+    fn byte_count(&self) -> usize {
+        size_of::<NodeId>() * self.nodes.capacity()
+            + 4 * self.parents.capacity()
+            + self.seen.byte_count(self.nodes.len())
     }
 
     /// The nodes from a place back to where this end began.
@@ -173,19 +191,19 @@ pub fn run(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<ShortestPath> {
     if config.source == config.target {
         return Ok(ShortestPath { nodes: Some(vec![config.source]), expanded: 0 });
     }
     let goes_back = view.capabilities().expands_against_direction || projection.direction == Direction::Both;
-    let mut near = End::new(view, projection, projection.direction, config.source)?;
-    let mut far = End::new(view, projection, projection.direction.reverse(), config.target)?;
+    let mut near = End::new(view, projection, projection.direction, config.source, context)?;
+    let mut far = End::new(view, projection, projection.direction.reverse(), config.target, context)?;
     while !near.frontier.is_empty() && !far.frontier.is_empty() && near.depth + far.depth < config.depth_max {
-        interrupt.report(near.expanded + far.expanded, 0);
+        context.interrupt.report(near.expanded + far.expanded, 0);
         let from_far = goes_back && far.frontier_edges < near.frontier_edges;
         let (end, other) = if from_far { (&mut far, &near) } else { (&mut near, &far) };
-        if let Some(place) = end.advance(view, projection, other, interrupt)? {
+        if let Some(place) = end.advance(view, projection, other, context.interrupt)? {
             let meeting = end.nodes[place];
             let there = other.nodes.iter().rposition(|&node| node == meeting);
             let there = there.expect("the other end has seen the node, and it takes part, so it is in its list");
@@ -244,9 +262,12 @@ fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut Ro
     projection.require(view, source, SOURCE_NODE.name)?;
     projection.require(view, target, TARGET_NODE.name)?;
     let depth_max = settings.get(&MAX_DEPTH)?.unwrap_or(u64::MAX);
-    let result = run(view, &projection, &Config { source, target, depth_max }, context.interrupt)?;
+    let context = SearchContext::of(context);
+    let result = run(view, &projection, &Config { source, target, depth_max }, context)?;
     let Some(nodes) = result.nodes else { return Ok(()) };
     let distance = Value::Int(nodes.len() as i64 - 1);
+    let mut held = context.held();
+    held.grow(path_bytes(&nodes))?;
     let path = path_of(view, &projection, None, nodes)?;
     send_row(sink, &[Value::Path(path.into()), distance, Value::Int(result.expanded.cast_signed())])
 }

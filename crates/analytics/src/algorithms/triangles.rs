@@ -19,10 +19,11 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Held, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::both::Distinct;
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
+use crate::held::Held;
 use crate::procedure::column;
 use crate::settings::Settings;
 use ranked::Ranked;

@@ -17,13 +17,13 @@ use model::Set;
 use model::column::Column;
 use model::error::Result;
 use model::id::NodeId;
-use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{Direction, ReadView};
 use model::value::{PathValue, Value};
 
 use super::dijkstra::{self, Ends};
 use crate::graph_view::GraphView;
+use crate::held::SearchContext;
 use crate::procedure::{AlgorithmProcedure, column, signature};
 use crate::projection::Projection;
 use crate::search::nearby::{Front, Nearby};
@@ -55,6 +55,10 @@ impl Way {
         *self.costs.last().expect("a path has at least one node")
     }
 
+    fn byte_count(&self) -> usize {
+        size_of::<Way>() + size_of_val(&*self.slots) + size_of_val(&*self.costs)
+    }
+
     fn order(&self, other: &Way) -> Ordering {
         let by_cost = self.cost().total_cmp(&other.cost());
         by_cost.then_with(|| self.slots.len().cmp(&other.slots.len())).then_with(|| self.slots.cmp(&other.slots))
@@ -66,10 +70,10 @@ pub fn run(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<Vec<(PathValue, f64)>> {
-    let nodes = over_nodes(view, projection, config, interrupt)?;
-    parallel_edges::cheapest(view, projection, config.ends.weight.as_ref(), &nodes, config.k as usize, interrupt)
+    let nodes = over_nodes(view, projection, config, context)?;
+    parallel_edges::cheapest(view, projection, config.ends.weight.as_ref(), &nodes, config.k as usize, context)
 }
 
 /// The nodes of up to k cheapest paths, no two over the same nodes.
@@ -77,14 +81,15 @@ fn over_nodes(
     view: &dyn ReadView,
     projection: &Projection,
     config: &Config,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<Vec<Vec<NodeId>>> {
     let ends = &config.ends;
-    let Some(left) = Left::measure(view, projection, ends, interrupt)? else { return Ok(Vec::new()) };
-    let mut nearby = Nearby::new(view, projection, projection.direction, ends.weight.as_ref());
+    let Some(left) = Left::measure(view, projection, ends, context)? else { return Ok(Vec::new()) };
+    let mut nearby = Nearby::new(view, projection, projection.direction, ends.weight.as_ref(), context);
     let source = nearby.slot(ends.source);
     let target = nearby.slot(ends.target);
-    let mut search = Search { nearby, front: Front::default(), target, left, ends, interrupt };
+    let mut search = Search { nearby, front: Front::default(), target, left, ends };
+    let mut held = context.held();
     let start = Way { slots: vec![source], costs: vec![0.0], left_at: 0 };
     let mut found: Vec<Way> = Vec::new();
     let mut candidates: Vec<Way> = search.best(&start, &Set::default(), f64::INFINITY)?.into_iter().collect();
@@ -105,6 +110,7 @@ fn over_nodes(
                 let at = candidates.partition_point(|other| other.order(&way).is_lt());
                 candidates.insert(at, way);
                 candidates.truncate(wanted);
+                held.resize(found.iter().chain(&candidates).map(Way::byte_count).sum())?;
             }
         }
     }
@@ -126,13 +132,13 @@ impl<'a> Left<'a> {
         view: &'a dyn ReadView,
         projection: &Projection,
         ends: &'a dijkstra::Config,
-        interrupt: &Interrupt,
+        context: SearchContext<'a>,
     ) -> Result<Option<Left<'a>>> {
         let direction = projection.direction;
         if !view.capabilities().expands_against_direction && direction != Direction::Both {
             return Ok(Some(Left { known: None, least: 0.0 }));
         }
-        let mut nearby = Nearby::new(view, projection, direction.reverse(), ends.weight.as_ref());
+        let mut nearby = Nearby::new(view, projection, direction.reverse(), ends.weight.as_ref(), context);
         let mut front = Front::default();
         front.begin(nearby.slot(ends.target), 0.0);
         while let Some(slot) = front.settle() {
@@ -141,7 +147,7 @@ impl<'a> Left<'a> {
                 return Ok(Some(Left { known: Some((nearby, front)), least }));
             }
             dijkstra::check_expanded(front.expanded, ends.expanded_max)?;
-            front.follow(&mut nearby, slot, interrupt, |_| 0.0, |_| true)?;
+            front.follow(&mut nearby, slot, |_| 0.0, |_| true)?;
         }
         Ok(None)
     }
@@ -161,7 +167,6 @@ struct Search<'a> {
     target: u32,
     left: Left<'a>,
     ends: &'a dijkstra::Config,
-    interrupt: &'a Interrupt,
 }
 
 impl Search<'_> {
@@ -188,7 +193,6 @@ impl Search<'_> {
             self.front.follow(
                 &mut self.nearby,
                 slot,
-                self.interrupt,
                 |node| left.estimate(node),
                 |met| !passed.contains(&met.slot) && (slot != leaves || !taken.contains(&met.slot)),
             )?;
@@ -257,7 +261,7 @@ fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut Ro
     let ends = Ends::read(context, settings)?;
     let view = context.graph.view();
     let config = Config { ends: ends.config()?, k: settings.get(&K)? };
-    let found = run(view, &ends.projection, &config, context.interrupt)?;
+    let found = run(view, &ends.projection, &config, SearchContext::of(context))?;
     for (index, (path, cost)) in found.into_iter().enumerate() {
         let row = [Value::Path(path.into()), Value::Float(cost), Value::Int(index as i64)];
         if !sink(row.iter().map(|value| Column::constant(value, 1)).collect())? {

@@ -12,7 +12,7 @@ use model::procedure::{
 use model::value::Value;
 
 use super::{Definition, Keeper, Kept, Kind, Means, Refreshed, State, lock};
-use crate::algorithm::Held;
+use crate::held::Held;
 use crate::procedure::{StopWatch, column, node_column, send_row, signature};
 use crate::settings::kind::{Number, Text};
 use crate::settings::shared::{CONCURRENCY, DIRECTION, LABELS, TYPES};

@@ -11,36 +11,12 @@ use model::platform::TemporaryFile;
 use model::procedure::Workspace;
 
 use super::plain::{Plain, push};
+use crate::held::Held;
 
 /// Bytes by which a file in memory grows at least.
 const GROWTH_BYTES_MIN: usize = 4 << 10;
 /// The purpose for which memory is taken.
-const WHAT: &str = "a program over the graph";
-
-/// Memory taken from a workspace; given back when dropped.
-pub(crate) struct Held<'a> {
-    workspace: &'a dyn Workspace,
-    bytes: usize,
-}
-
-impl<'a> Held<'a> {
-    pub(crate) fn take(workspace: &'a dyn Workspace, bytes: usize) -> Result<Held<'a>> {
-        workspace.take(WHAT, bytes)?;
-        Ok(Held { workspace, bytes })
-    }
-
-    fn grow(&mut self, more: usize) -> Result<()> {
-        self.workspace.take(WHAT, more)?;
-        self.bytes += more;
-        Ok(())
-    }
-}
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.workspace.give_back(self.bytes);
-    }
-}
+pub(crate) const WHAT: &str = "a program over the graph";
 
 /// The place of the files of a run.
 #[derive(Clone, Copy)]
@@ -55,7 +31,7 @@ impl<'a> Place<'a> {
     /// A new, empty file.
     pub(crate) fn file(self) -> Result<Scratch<'a>> {
         let bytes = match self {
-            Place::Memory(workspace) => Bytes::Memory(Vec::new(), Held { workspace, bytes: 0 }),
+            Place::Memory(workspace) => Bytes::Memory(Vec::new(), Held::nothing(workspace, WHAT)),
             Place::Disk(workspace) => Bytes::Disk(workspace.temporary()?),
         };
         Ok(Scratch { bytes, length: 0 })

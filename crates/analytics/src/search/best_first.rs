@@ -20,6 +20,7 @@ use model::interrupt::Interrupt;
 use model::store::ReadView;
 
 use super::ground::{Coordinates, Ground, Reach, Row};
+use crate::held::{Held, SearchContext};
 use crate::projection::{Projection, Weight, is_cost};
 use crate::sphere::Point;
 
@@ -136,15 +137,18 @@ pub(crate) trait Grounds {
 }
 
 /// Finds a cheapest path. With a place to keep things what the search reads is kept there for the next one.
-pub(crate) fn run(problem: &Problem<'_>, kept: Option<&impl Grounds>, interrupt: &Interrupt) -> Result<Outcome> {
+pub(crate) fn run(problem: &Problem<'_>, kept: Option<&impl Grounds>, context: SearchContext<'_>) -> Result<Outcome> {
     let Problem { view, projection, weight, map, .. } = *problem;
     let reach = Reach::new(view, projection, projection.direction, weight, map);
-    let (ground, scratch) = kept.and_then(|kept| kept.take_ground(&reach)).unwrap_or_else(|| {
-        let ground = Ground::new(view);
-        (ground, Scratch::default())
-    });
+    let mut held = context.held();
+    let kept_before = kept.and_then(|kept| kept.take_ground(&reach));
+    // Data of earlier searches may be more than this one may hold.
+    let kept_before =
+        kept_before.filter(|(ground, scratch)| held.resize(ground.byte_count() + scratch.byte_count()).is_ok());
+    let (ground, scratch) = kept_before.unwrap_or_else(|| (Ground::new(view), Scratch::default()));
     let mut search = Search::new(problem, &reach, ground, scratch)?;
-    let outcome = search.run(interrupt)?;
+    let outcome = search.run(context.interrupt, &mut held)?;
+    drop(held);
     if let Some(kept) = kept {
         kept.keep_ground(&reach, search.ground, search.scratch);
     }
@@ -240,7 +244,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(&mut self, interrupt: &Interrupt) -> Result<Outcome> {
+    fn run(&mut self, interrupt: &Interrupt, held: &mut Held<'_>) -> Result<Outcome> {
         while let Some((_, slot)) = self.scratch.queue.pop() {
             if self.scratch.states[slot as usize].stamp != self.open {
                 continue;
@@ -259,10 +263,12 @@ impl<'a> Search<'a> {
             if self.expanded.is_multiple_of(CHECK_EXPANSIONS) {
                 interrupt.check()?;
                 interrupt.report(self.expanded, 0);
+                held.resize(self.byte_count())?;
             }
             let mut row = self.ground.rows[slot as usize];
             if row.fetched_by == 0 {
                 self.fetch_ahead(slot)?;
+                held.resize(self.byte_count())?;
                 row = self.ground.rows[slot as usize];
             }
             self.expanded += 1;
@@ -270,6 +276,10 @@ impl<'a> Search<'a> {
             self.relax(slot, row)?;
         }
         Ok(self.finish(false))
+    }
+
+    fn byte_count(&self) -> usize {
+        self.ground.byte_count() + self.scratch.byte_count()
     }
 
     fn finish(&self, is_found: bool) -> Outcome {

@@ -10,10 +10,10 @@ use std::collections::BinaryHeap;
 use model::Set;
 use model::error::Result;
 use model::id::NodeId;
-use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
 use super::ground::{Ground, Reach, Row};
+use crate::held::{Held, SearchContext};
 use crate::projection::{Projection, Weight, is_cost};
 
 /// No slot.
@@ -29,6 +29,9 @@ const CHECK_EXPANSIONS: u64 = 256;
 pub(crate) struct Nearby<'a> {
     reach: Reach<'a>,
     ground: Ground,
+    context: SearchContext<'a>,
+    /// Memory of the edges, and of the search that follows them.
+    held: Held<'a>,
 }
 
 impl<'a> Nearby<'a> {
@@ -38,8 +41,10 @@ impl<'a> Nearby<'a> {
         projection: &Projection,
         direction: Direction,
         weight: Option<&'a Weight>,
+        context: SearchContext<'a>,
     ) -> Nearby<'a> {
-        Nearby { reach: Reach::new(view, projection, direction, weight, None), ground: Ground::new(view) }
+        let reach = Reach::new(view, projection, direction, weight, None);
+        Nearby { reach, ground: Ground::new(view), context, held: context.held() }
     }
 
     /// The slot of a node, which is taken to take part if it is new.
@@ -174,17 +179,18 @@ impl Front {
         &mut self,
         nearby: &mut Nearby<'_>,
         slot: u32,
-        interrupt: &Interrupt,
         estimate: impl Fn(NodeId) -> f64,
         mut may: impl FnMut(&Met) -> bool,
     ) -> Result<()> {
         if self.expanded.is_multiple_of(CHECK_EXPANSIONS) {
-            interrupt.check()?;
-            interrupt.report(self.expanded, 0);
+            nearby.context.interrupt.check()?;
+            nearby.context.interrupt.report(self.expanded, 0);
+            nearby.held.resize(nearby.ground.byte_count() + self.byte_count())?;
         }
         if nearby.ground.rows[slot as usize].fetched_by == 0 {
             let wanted = self.with_next(&nearby.ground.rows, slot);
             nearby.ground.fetch(&nearby.reach, &wanted)?;
+            nearby.held.resize(nearby.ground.byte_count() + self.byte_count())?;
         }
         self.expanded += 1;
         let cost = self.cost(slot);
@@ -217,6 +223,11 @@ impl Front {
         let mut met = Set::default();
         waiting.retain(|(_, slot)| met.insert(*slot));
         std::iter::once(slot).chain(waiting.into_iter().map(|(_, slot)| slot)).collect()
+    }
+
+    /// Bytes that it holds.
+    fn byte_count(&self) -> usize {
+        size_of::<State>() * self.states.capacity() + size_of::<(u64, u32)>() * self.queue.capacity()
     }
 
     /// The slots of the path to a node, from where the search began.

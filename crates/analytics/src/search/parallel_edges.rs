@@ -10,11 +10,11 @@ use std::collections::BinaryHeap;
 
 use model::error::Result;
 use model::id::NodeId;
-use model::interrupt::Interrupt;
 use model::store::ReadView;
 use model::value::{EdgeValue, PathValue};
 
-use super::path::steps_of;
+use super::path::{StepEdges, for_each_step};
+use crate::held::SearchContext;
 use crate::projection::{Projection, Weight};
 
 /// One choice of edges over the nodes of one path.
@@ -57,18 +57,24 @@ pub(crate) fn cheapest(
     weight: Option<&Weight>,
     paths: &[Vec<NodeId>],
     wanted: usize,
-    interrupt: &Interrupt,
+    context: SearchContext<'_>,
 ) -> Result<Vec<(PathValue, f64)>> {
-    let mut steps: Vec<Vec<Vec<(f64, EdgeValue)>>> = Vec::new();
+    let mut held = context.held();
+    let mut steps: Vec<Vec<StepEdges>> = Vec::new();
     let mut open: BinaryHeap<Reverse<Choice>> = BinaryHeap::new();
     let mut found = Vec::new();
     // The next path over other nodes costs no less than the newest one with its cheapest edges, so that it need not be
     // looked at before those were given; from then on it may be cheaper than whatever is open.
     let mut is_next_due = true;
     while found.len() < wanted {
-        interrupt.check()?;
+        context.interrupt.check()?;
         if is_next_due && let Some(nodes) = paths.get(steps.len()) {
-            let of_path = steps_of(view, projection, weight, nodes)?;
+            let mut of_path = Vec::with_capacity(nodes.len() - 1);
+            for_each_step(view, projection, weight, nodes, &mut |edges| {
+                held.grow(size_of_val(edges) + size_of::<StepEdges>() + size_of::<u32>())?;
+                of_path.push(edges.to_vec());
+                Ok(())
+            })?;
             let edges = vec![0; of_path.len()];
             open.push(Reverse(Choice { cost: cost_of(&of_path, &edges), path: steps.len(), edges, last: 0 }));
             steps.push(of_path);
@@ -78,11 +84,13 @@ pub(crate) fn cheapest(
         let of_path = &steps[choice.path];
         for step in choice.last..choice.edges.len() {
             if (choice.edges[step] as usize) + 1 < of_path[step].len() {
+                held.grow(size_of_val(&*choice.edges) + size_of::<Choice>())?;
                 let mut edges = choice.edges.clone();
                 edges[step] += 1;
                 open.push(Reverse(Choice { cost: cost_of(of_path, &edges), path: choice.path, edges, last: step }));
             }
         }
+        held.grow(size_of_val(&*paths[choice.path]) + of_path.len() * size_of::<EdgeValue>())?;
         let edges = of_path.iter().zip(&choice.edges).map(|(edges, &at)| edges[at as usize].1).collect();
         found.push((PathValue { nodes: paths[choice.path].clone(), edges }, choice.cost));
     }

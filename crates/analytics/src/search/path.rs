@@ -1,4 +1,4 @@
-//! A list of nodes becomes a path with its edges: one expansion of all of them.
+//! A list of nodes becomes a path with its edges: expansions of a few thousand of them at a time.
 
 use model::batch::EdgeBatch;
 use model::error::Result;
@@ -8,17 +8,42 @@ use model::value::{EdgeValue, PathValue};
 
 use crate::projection::{Projection, Weight};
 
-/// The edges of each step between these nodes, with their weights, 1 each without; the least weight first.
-pub(crate) fn steps_of(
+/// Steps whose edges are asked for at a time.
+const STEPS: usize = 4_096;
+
+/// The edges of one step, with their weights, 1 each without; the least weight first.
+pub(crate) type StepEdges = Vec<(f64, EdgeValue)>;
+
+/// Takes the edges of a step.
+pub(crate) type StepSink<'a> = dyn FnMut(&[(f64, EdgeValue)]) -> Result<()> + 'a;
+
+/// Gives `take` the edges of each step between these nodes.
+pub(crate) fn for_each_step(
     view: &dyn ReadView,
     projection: &Projection,
     weight: Option<&Weight>,
     nodes: &[NodeId],
-) -> Result<Vec<Vec<(f64, EdgeValue)>>> {
+    take: &mut StepSink<'_>,
+) -> Result<()> {
+    let starts = (0..nodes.len() - 1).step_by(STEPS);
+    for start in starts {
+        let end = (start + STEPS).min(nodes.len() - 1);
+        let steps = steps_of(view, projection, weight, &nodes[start..=end])?;
+        steps.iter().try_for_each(|edges| take(edges))?;
+    }
+    Ok(())
+}
+
+fn steps_of(
+    view: &dyn ReadView,
+    projection: &Projection,
+    weight: Option<&Weight>,
+    nodes: &[NodeId],
+) -> Result<Vec<StepEdges>> {
     let count = nodes.len() - 1;
     let keys = weight.map_or_else(Vec::new, Weight::keys);
     let expand = projection.expand(projection.direction, keys, EdgeIds::Include);
-    let mut steps: Vec<Vec<(f64, EdgeValue)>> = vec![Vec::new(); count];
+    let mut steps: Vec<StepEdges> = vec![Vec::new(); count];
     let mut batch = EdgeBatch::default();
     let mut costs = Vec::new();
     let mut cursor = view.expand(&nodes[..count], &expand)?;
@@ -62,6 +87,10 @@ pub(crate) fn path_of(
     weight: Option<&Weight>,
     nodes: Vec<NodeId>,
 ) -> Result<PathValue> {
-    let steps = steps_of(view, projection, weight, &nodes)?;
-    Ok(PathValue { nodes, edges: steps.into_iter().map(|edges| edges[0].1).collect() })
+    let mut edges = Vec::with_capacity(nodes.len() - 1);
+    for_each_step(view, projection, weight, &nodes, &mut |of_step| {
+        edges.push(of_step[0].1);
+        Ok(())
+    })?;
+    Ok(PathValue { nodes, edges })
 }

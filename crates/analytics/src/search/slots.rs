@@ -6,6 +6,8 @@ use model::{Map, Set};
 
 /// Above this bound of ids an array over all of them is not worth its address space.
 const DENSE_IDS_MAX: u64 = 1 << 30;
+/// Bytes that the operating system gives at a time.
+const PAGE_BYTES: usize = 4096;
 
 /// True if arrays indexed by node id may be used. They are zeroed by the operating system page by page, as they are
 /// touched, so that a search that meets few nodes pays for few.
@@ -21,14 +23,38 @@ pub(crate) struct Slots {
 
 enum Numbers {
     /// For each id, its slot plus one; 0 for a node not met.
-    Dense(Vec<u32>),
+    Dense(Vec<u32>, Pages),
     Sparse(Map<NodeId, u32>),
+}
+
+/// The pages of an array that were touched: the others take no memory.
+#[derive(Default)]
+struct Pages {
+    touched: Vec<u64>,
+    count: usize,
+}
+
+impl Pages {
+    #[inline]
+    fn touch(&mut self, byte: usize) {
+        let page = byte / PAGE_BYTES;
+        if page / 64 >= self.touched.len() {
+            self.touched.resize((page / 64 + 1).next_power_of_two(), 0);
+        }
+        let (word, bit) = (&mut self.touched[page / 64], 1 << (page % 64));
+        self.count += usize::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    fn byte_count(&self) -> usize {
+        PAGE_BYTES * self.count
+    }
 }
 
 impl Slots {
     pub(crate) fn new(view: &dyn ReadView) -> Slots {
         let numbers = if may_index(view) {
-            Numbers::Dense(vec![0; view.node_id_bound() as usize])
+            Numbers::Dense(vec![0; view.node_id_bound() as usize], Pages::default())
         } else {
             Numbers::Sparse(Map::default())
         };
@@ -40,13 +66,14 @@ impl Slots {
     pub(crate) fn slot(&mut self, node: NodeId) -> u32 {
         let next = self.nodes.len() as u32;
         let slot = match &mut self.numbers {
-            Numbers::Dense(numbers) => {
+            Numbers::Dense(numbers, pages) => {
                 if node.index() >= numbers.len() {
                     numbers.resize(node.index() + 1, 0);
                 }
                 let number = &mut numbers[node.index()];
                 if *number == 0 {
                     *number = next + 1;
+                    pages.touch(4 * node.index());
                 }
                 *number - 1
             }
@@ -67,8 +94,7 @@ impl Slots {
     /// Approximate bytes that it holds.
     pub(crate) fn byte_count(&self) -> usize {
         let numbers = match &self.numbers {
-            // All of it, though pages of which nothing was touched take no memory.
-            Numbers::Dense(numbers) => 4 * numbers.len(),
+            Numbers::Dense(_, pages) => pages.byte_count(),
             Numbers::Sparse(numbers) => 16 * numbers.capacity(),
         };
         numbers + size_of::<NodeId>() * self.nodes.capacity()
@@ -78,7 +104,7 @@ impl Slots {
     #[inline]
     pub(crate) fn find(&self, node: NodeId) -> Option<u32> {
         match &self.numbers {
-            Numbers::Dense(numbers) => numbers.get(node.index()).and_then(|number| number.checked_sub(1)),
+            Numbers::Dense(numbers, _) => numbers.get(node.index()).and_then(|number| number.checked_sub(1)),
             Numbers::Sparse(numbers) => numbers.get(&node).copied(),
         }
     }
@@ -130,6 +156,14 @@ impl NodeSet {
                 is_new
             }
             NodeSet::Sparse(nodes) => nodes.insert(node),
+        }
+    }
+
+    /// Bytes that it holds at the most, with so many nodes in it.
+    pub(crate) fn byte_count(&self, nodes: usize) -> usize {
+        match self {
+            NodeSet::Dense(words) => (8 * words.len()).min(PAGE_BYTES * nodes),
+            NodeSet::Sparse(nodes) => 16 * nodes.capacity(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Several paths between two nodes, and one from both ends, on all generated graphs.
 
 use analytics::algorithms::{all_shortest_paths, bidirectional_dijkstra, dijkstra, shortest_path, yens};
-use analytics::{Projection, Sides, Weight};
+use analytics::{Projection, SearchContext, Sides, Weight};
 use model::store::Direction;
 use model::{Column, ColumnData, GraphStore, Interrupt, NodeId, Value};
 use testing::ReferenceStore;
@@ -48,7 +48,13 @@ fn a_path_from_both_ends_is_as_cheap_as_from_one() {
             let view = store.read().unwrap();
             let config = config(store, [ids[source], ids[target]], true);
             let projection = Projection::all(direction);
-            let found = bidirectional_dijkstra::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+            let found = bidirectional_dijkstra::run(
+                &*view,
+                &projection,
+                &config,
+                SearchContext::unaccounted(&Interrupt::new()),
+            )
+            .unwrap();
             let rows = view_of(store, direction, true, Sides::Forward);
             bidirectional_dijkstra::verify(&rows, &config, &found, &Interrupt::new())
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -67,7 +73,8 @@ fn paths_of_fewest_edges_pass_their_verifier() {
             let (word, direction) = DIRECTIONS[round % 3];
             let config = shortest_path::Config { source: ids[source], target: ids[target], depth_max: u64::MAX };
             let (view, projection) = (store.read().unwrap(), Projection::all(direction));
-            let found = shortest_path::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+            let found = shortest_path::run(&*view, &projection, &config, SearchContext::unaccounted(&Interrupt::new()))
+                .unwrap();
             let rows = view_of(store, direction, false, Sides::Forward);
             shortest_path::verify(&rows, &config, &found, &Interrupt::new())
                 .unwrap_or_else(|error| panic!("{name}, {source} to {target}, {word}: {error}"));
@@ -92,7 +99,8 @@ fn several_paths_are_the_cheapest_and_different() {
                 }
                 let config = yens::Config { ends: config(store, [ids[source], ids[target]], is_weighted), k };
                 let (view, projection) = (store.read().unwrap(), Projection::all(direction));
-                let found = yens::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+                let found =
+                    yens::run(&*view, &projection, &config, SearchContext::unaccounted(&Interrupt::new())).unwrap();
                 let rows = view_of(store, direction, is_weighted, Sides::Forward);
                 yens::verify(&rows, &config, &found)
                     .unwrap_or_else(|error| panic!("{name}, {source} to {target}, {word}, {k}: {error}"));
@@ -118,7 +126,14 @@ fn all_cheapest_paths_are_found() {
                     found.push((nodes, cost));
                     Ok(true)
                 };
-                all_shortest_paths::run(&*view, &projection, &config, &Interrupt::new(), &mut sink).unwrap();
+                all_shortest_paths::run(
+                    &*view,
+                    &projection,
+                    &config,
+                    SearchContext::unaccounted(&Interrupt::new()),
+                    &mut sink,
+                )
+                .unwrap();
                 let rows = view_of(store, direction, is_weighted, Sides::Forward);
                 all_shortest_paths::verify(&rows, &config, &found, &Interrupt::new())
                     .unwrap_or_else(|error| panic!("{name}, {source} to {target}, {word}: {error}"));
@@ -188,7 +203,9 @@ fn parallel_edges_make_different_paths() {
     ] {
         let config = yens::Config { ends: config(&store, [ids[0], ids[2]], true), k };
         let view = store.read().unwrap();
-        let found = yens::run(&*view, &Projection::all(Direction::Out), &config, &Interrupt::new()).unwrap();
+        let found =
+            yens::run(&*view, &Projection::all(Direction::Out), &config, SearchContext::unaccounted(&Interrupt::new()))
+                .unwrap();
         let costs: Vec<(f64, usize)> = found.iter().map(|(path, cost)| (*cost, path.nodes.len())).collect();
         assert_eq!(costs, expected, "k {k}");
         yens::verify(&view_of(&store, Direction::Out, true, Sides::Forward), &config, &found).unwrap();

@@ -2,7 +2,7 @@
 
 use analytics::Projection;
 use analytics::algorithms::{astar, dijkstra};
-use analytics::{GraphView, Sides, Weight};
+use analytics::{GraphView, SearchContext, Sides, Weight};
 use model::store::Direction;
 use model::{Column, ColumnData, GraphStore, Interrupt, Value};
 use testing::ReferenceStore;
@@ -34,7 +34,9 @@ fn astar_finds_what_dijkstra_finds() {
                         expanded_max: u64::MAX,
                     };
                     let projection = Projection::all(Direction::Out);
-                    let result = astar::run(&*view, &projection, &config, &Interrupt::new()).unwrap();
+                    let result =
+                        astar::run(&*view, &projection, &config, SearchContext::unaccounted(&Interrupt::new()))
+                            .unwrap();
                     astar::verify(&*view, &projection, &config, &result, &Interrupt::new())
                         .unwrap_or_else(|error| panic!("{width} by {height}, FUZZ_SEED={seed}, {ends:?}: {error}"));
                     let Some(weight) = weight else { continue };
@@ -47,7 +49,8 @@ fn astar_finds_what_dijkstra_finds() {
                         expanded_max: u64::MAX,
                     };
                     dijkstra::verify(&rows.unwrap(), &blind, &result, &Interrupt::new()).unwrap();
-                    let all = dijkstra::run(&*view, &projection, &blind, &Interrupt::new()).unwrap();
+                    let all = dijkstra::run(&*view, &projection, &blind, SearchContext::unaccounted(&Interrupt::new()))
+                        .unwrap();
                     assert!(result.expanded <= all.expanded, "the estimate saves expansions, FUZZ_SEED={seed}");
                 }
             }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use analytics::Sides;
 use analytics::algorithms::random_walk;
+use analytics::{SearchContext, Sides};
 use model::{GraphStore, Interrupt, NodeId, Value};
 use testing::ReferenceStore;
 
@@ -166,7 +166,7 @@ fn walks_verify_and_are_counted() {
             let config = random_walk::Config { in_out_factor: 3.0, walk_length: 20, ..random_walk::Config::default() };
             let sources: Vec<u32> = (0..ids.len() as u32).collect();
             let mut steps = 0;
-            random_walk::run(&view, &config, &sources, 2, &Interrupt::new(), |walks| {
+            random_walk::run(&view, &config, &sources, 2, SearchContext::unaccounted(&Interrupt::new()), |walks| {
                 for walk in &walks {
                     steps += walk.len() - 1;
                     random_walk::verify(&view, &config, walk).unwrap_or_else(|error| panic!("{name}: {error}"));

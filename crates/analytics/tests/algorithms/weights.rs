@@ -1,7 +1,7 @@
 //! Weights and other numbers are read alike by every procedure that takes them; the procedures are found in the list of all.
 
 use analytics::algorithms::yens;
-use analytics::{Projection, Sides, Weight, algorithms::dijkstra};
+use analytics::{Projection, SearchContext, Sides, Weight, algorithms::dijkstra};
 use model::procedure::Procedure;
 use model::{Column, ColumnData, GraphStore, Interrupt, Result, Value};
 use testing::ReferenceStore;
@@ -182,8 +182,13 @@ fn several_paths_over_parallel_edges_are_the_cheapest() {
                     expanded_max: u64::MAX,
                 };
                 let config = yens::Config { ends, k };
-                let found = yens::run(&*view, &Projection::all(direction), &config, &Interrupt::new())
-                    .unwrap_or_else(|error| panic!("round {round}, {word}, k {k}, FUZZ_SEED={seed}: {error}"));
+                let found = yens::run(
+                    &*view,
+                    &Projection::all(direction),
+                    &config,
+                    SearchContext::unaccounted(&Interrupt::new()),
+                )
+                .unwrap_or_else(|error| panic!("round {round}, {word}, k {k}, FUZZ_SEED={seed}: {error}"));
                 yens::verify(&rows, &config, &found).unwrap_or_else(|error| {
                     panic!("round {round}, {edges:?}, {word}, k {k}, FUZZ_SEED={seed}: {error}")
                 });

@@ -112,6 +112,11 @@ impl Adjacency {
     /// Puts what a transaction added to what was committed.
     pub(crate) fn settle(&mut self) {
         if let Some(tail) = self.tail.take() {
+            // Other snapshots of no edges have the layer that this one leaves.
+            if self.base.end() == tail.first() && self.base.first() == tail.first() {
+                self.base = tail;
+                return;
+            }
             self.base.extend((tail.end() - tail.first()) as usize, tail.iter());
         }
     }

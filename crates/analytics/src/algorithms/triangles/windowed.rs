@@ -13,9 +13,10 @@ use model::interrupt::Interrupt;
 use super::Triads;
 use crate::algorithm::Run;
 use crate::graph::Graph;
+use crate::held::Held;
 use crate::parallel::{map_tasks, ranges_of_equal_work};
 use crate::program::Context;
-use crate::program::files::{Held, Stream};
+use crate::program::files::{Stream, WHAT};
 use crate::program::shards::{EdgeSide, Layout, Position, Shards, build};
 
 /// Least memory of a run.
@@ -37,7 +38,7 @@ pub(crate) fn run(graph: &Graph<'_>, run: &Run<'_>) -> Result<Triads> {
         return Err(model::error!(Limit, "{bytes} bytes of memory are too few for windows of rows")
             .with_remedy("raise the memory limit (--memory-limit, --query-memory)"));
     }
-    let held = Held::take(context.workspace, bytes)?;
+    let held = Held::take(context.workspace, WHAT, bytes)?;
     let row_shift = nodes.next_power_of_two().ilog2();
     let layout = Layout {
         node_count: nodes,

@@ -4,7 +4,8 @@ use model::error::Result;
 
 use super::records::Spot;
 use crate::graph::Graph;
-use crate::program::files::Held;
+use crate::held::Held;
+use crate::program::files::WHAT;
 use crate::program::shards::{Layout, Position};
 use crate::program::vertex::VertexProgram;
 use crate::program::{Context, Plain};
@@ -82,7 +83,7 @@ impl Plan {
         let mut plan = Plan::new(wanted.min(share), threads, nodes, sizes)?;
         loop {
             // Memory that was free may be taken by now: then less is used, as long as it suffices.
-            match Held::take(context.workspace, plan.bytes) {
+            match Held::take(context.workspace, WHAT, plan.bytes) {
                 Ok(held) => return Ok((plan, held)),
                 Err(refused) => plan = Plan::new(plan.bytes / 2, threads, nodes, sizes).map_err(|_| refused)?,
             }
