@@ -41,7 +41,7 @@ impl Arguments {
             let is_misread = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict);
             match command_like(&first).filter(|_| is_name && is_misread) {
                 Some(command) => {
-                    eprintln!("USAGE: there is no command '{first}' (did you mean {command}?)\n  = run knot --help");
+                    tell!("USAGE: there is no command '{first}' (did you mean {command}?)\n  = run knot --help");
                     std::process::exit(2)
                 }
                 None => error.exit(),

@@ -82,7 +82,7 @@ fn open(path: &Path, access: Access) -> Outcome<Database> {
 /// Says what a crash left behind the end of the log, or what was damaged there.
 fn tell_torn(database: &Database) {
     for torn in database.torn_logs() {
-        eprintln!("warning: {torn}; see docs/backup-and-recovery.md");
+        tell!("warning: {torn}; see docs/backup-and-recovery.md");
     }
 }
 
@@ -117,12 +117,12 @@ pub(crate) fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> 
     match graph.database() {
         Some(database) => tell_torn(&database),
         None if opening.slow_log.is_some() => {
-            eprintln!("warning: --slow-log is for the process that has the store open, and that is {}", graph.place());
+            tell!("warning: --slow-log is for the process that has the store open, and that is {}", graph.place());
         }
         None => {}
     }
     if opening.record.is_some() && graph.database().is_none() {
-        eprintln!("warning: --record is for the process that has the store open, and that is {}", graph.place());
+        tell!("warning: --record is for the process that has the store open, and that is {}", graph.place());
     }
     if !opening.attach.is_empty() {
         source::attach(&graph.database_to("--attach")?, &opening.attach)?;

@@ -54,8 +54,8 @@ pub(crate) fn report(error: &Error, query: Option<&str>) {
     let text = if query.is_some() { text } else { without_caret(error) };
     let (start, end) = if use_color() { ("\x1b[31m", "\x1b[0m") } else { ("", "") };
     match text.split_once('\n') {
-        Some((first, rest)) => eprintln!("{start}{first}{end}\n{rest}"),
-        None => eprintln!("{start}{text}{end}"),
+        Some((first, rest)) => tell!("{start}{first}{end}\n{rest}"),
+        None => tell!("{start}{text}{end}"),
     }
 }
 
@@ -74,11 +74,11 @@ pub(crate) fn exit_code(outcome: Outcome<()>) -> ExitCode {
         Ok(()) | Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(Failure::Reported) => ExitCode::from(1),
         Err(Failure::Usage(message)) => {
-            eprintln!("USAGE: {message}\n  = run knot --help");
+            tell!("USAGE: {message}\n  = run knot --help");
             ExitCode::from(2)
         }
         Err(Failure::UsageOf(command, message)) => {
-            eprintln!("USAGE: {message}\n  = run knot {command} --help");
+            tell!("USAGE: {message}\n  = run knot {command} --help");
             ExitCode::from(2)
         }
         Err(Failure::Error(error, query)) => {

@@ -14,6 +14,16 @@
 //! Rows go to standard output and nothing else does; errors, progress and counts go to standard error.
 //! Exit codes: 0 fine, 1 error, 2 wrong usage, 130 interrupted.
 
+#![deny(clippy::print_stderr, reason = "it panics where nobody reads, as when a pipe was closed: tell! does not")]
+
+/// Writes a line to standard error. Where that cannot be written to there is nobody to tell.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod arguments;
 mod commands;
 mod config_file;

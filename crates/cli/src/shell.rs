@@ -144,7 +144,7 @@ impl Shell<'_> {
         }
         match run_text(&mut self.session, Script::whole(line), &self.parameters, &self.manner) {
             Err(Failure::Error(error, query)) => failure::report(&error, query.as_deref()),
-            Err(Failure::Usage(message) | Failure::UsageOf(_, message)) => eprintln!("{message}"),
+            Err(Failure::Usage(message) | Failure::UsageOf(_, message)) => tell!("{message}"),
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
             Ok(_) | Err(Failure::Reported) => {}
         }
@@ -190,7 +190,7 @@ impl Shell<'_> {
 
     fn warn_of_open_transaction(&self) {
         if self.session.in_transaction() {
-            eprintln!("the open transaction was rolled back");
+            tell!("the open transaction was rolled back");
         }
     }
 
@@ -253,7 +253,7 @@ impl Shell<'_> {
         let made = self.session.query("BACKUP DATABASE TO $to", &parameters)?;
         let directory = made.rows().next().into_iter().flatten().next();
         if let Some(Value::String(directory)) = directory {
-            eprintln!("backed up to {directory}, every checksum verified");
+            tell!("backed up to {directory}, every checksum verified");
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::catalog::Inspect;
 use crate::connector::{Code, Connector};
 use crate::definition::GraphDefinition;
 use crate::registry::{Driver, examples, one_of, schemes};
-use crate::urls::scheme;
+use crate::urls::{check_password, scheme};
 
 /// The database that a URL names, with what of it is which part of the graph. Nothing need be connected yet.
 pub fn connect(url: &str, definition: &GraphDefinition) -> Result<Arc<dyn Connector>> {
@@ -28,7 +28,9 @@ pub fn inspect(url: &str) -> Result<Box<dyn Inspect>> {
 
 fn driver(url: &str) -> Result<&'static Driver> {
     let scheme = scheme(url);
-    Driver::of_scheme(scheme).ok_or_else(|| unknown_scheme(scheme))
+    let driver = Driver::of_scheme(scheme).ok_or_else(|| unknown_scheme(scheme))?;
+    check_password(url)?;
+    Ok(driver)
 }
 
 /// The code of a driver; fails in a build without its feature.

@@ -1,6 +1,6 @@
 //! URLs of sources as texts: their schemes, what is hidden of them, and what stands in them.
 
-use model::secrets;
+use model::{Result, error, secrets};
 
 /// The part of a URL before its colon, in lower case is what it should be; empty if there is none.
 pub fn scheme(url: &str) -> &str {
@@ -34,9 +34,48 @@ pub fn without_password(url: &str) -> String {
     if settings.is_empty() { address.to_owned() } else { format!("{address}?{}", settings.join("&")) }
 }
 
+/// Fails where the password has a sign that ends an address: the part behind it would be looked up as a host, and shown.
+pub fn check_password(url: &str) -> Result<()> {
+    let Some((_, Some(password), place)) = url.split_once("://").and_then(|(_, rest)| secrets::login(rest)) else {
+        return Ok(());
+    };
+    let Some(at) = password.find(['/', '?', '#']) else { return Ok(()) };
+    // `host:5432/name@x` has no login.
+    if password.as_bytes()[at] == b'/' && password[..at].bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(());
+    }
+    let sign = &password[at..=at];
+    let remedy = format!("write {sign} as {} in the URL, or pass the password by the environment", encoded(sign));
+    let shown = place.strip_prefix('@').unwrap_or(place);
+    Err(error!(Argument, "the password of {shown} has a {sign}, which ends the name of the host in a URL")
+        .with_remedy(remedy))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{scheme, without_password};
+    use super::{check_password, scheme, without_password};
+
+    #[test]
+    fn a_password_that_ends_the_host_is_refused_and_not_shown() {
+        for url in
+            ["mysql://u:S3c@r3/tPw@127.0.0.1:3306/ty", "postgres://u:a?b@h/d", "redis://:x#y@h", "mysql://u:12/ab@h"]
+        {
+            let told = check_password(url).err().map(|error| error.to_string());
+            if url.contains("12/") {
+                // Nobody can tell it from a host and a port.
+                assert_eq!(told, None);
+                continue;
+            }
+            let told = told.unwrap_or_else(|| panic!("{url} is accepted"));
+            assert!(["r3", "tPw", "a?b", "x#y"].iter().all(|part| !told.contains(part)), "{told}");
+        }
+        for url in [
+            "postgres://ann:secret@h:1/d?a=b", "postgres://h:5432/a@b", "mysql://u:p%2Fw@h/d", "file:///a/b@c",
+            "redis://h",
+        ] {
+            check_password(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+        }
+    }
 
     #[test]
     fn passwords_are_not_shown() {

@@ -36,5 +36,5 @@ pub(crate) fn report(done: &str, path: &Path, summary: &CopySummary) {
         files => format!(", {} in {files} files shared with the base", HumanBytes(summary.bytes_linked)),
     };
     let (path, bytes, files) = (path.display(), HumanBytes(summary.bytes_copied), summary.files_copied);
-    eprintln!("{done} {path}: {bytes} in {files} files, every checksum verified{shared}");
+    tell!("{done} {path}: {bytes} in {files} files, every checksum verified{shared}");
 }

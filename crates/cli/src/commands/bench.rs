@@ -21,7 +21,7 @@ pub(super) fn run(command: &BenchCommand) -> Outcome<()> {
 fn report(arguments: &BenchReportArguments) -> Outcome<()> {
     let measured = read(&arguments.measurements)?;
     write_html(&arguments.html, &measured)?;
-    eprintln!("wrote {}", arguments.html.display());
+    tell!("wrote {}", arguments.html.display());
     Ok(())
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Outcome<()> {
         return Ok(());
     }
     let plural = if problems.len() == 1 { "problem" } else { "problems" };
-    eprintln!(
+    tell!(
         "CORRUPT: {} {plural} in {store}\n  = restore a backup: knot restore BACKUP NEW\n  \
          = or copy all that can be read: knot recover {store} NEW; see docs/backup-and-recovery.md",
         problems.len()

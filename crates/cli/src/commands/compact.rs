@@ -15,14 +15,14 @@ pub(super) fn run(arguments: &CompactArguments) -> Outcome<()> {
         let mut session = graph.session();
         let _cancelling = signals::cancel_with(session.interrupt());
         session.query("COMPACT", &Parameters::default())?;
-        eprintln!("{}: compacted by {}", arguments.store.display(), graph.place());
+        tell!("{}: compacted by {}", arguments.store.display(), graph.place());
         return Ok(());
     };
     let bytes = |info: database::StoreInfo| info.files.iter().map(|(_, length)| length).sum::<u64>();
     let before = bytes(database.info()?);
     watched(|interrupt| database.compact(interrupt))?;
     let after = bytes(database.info()?);
-    eprintln!("{}: {} before, {} now", arguments.store.display(), HumanBytes(before), HumanBytes(after));
+    tell!("{}: {} before, {} now", arguments.store.display(), HumanBytes(before), HumanBytes(after));
     Ok(())
 }
 

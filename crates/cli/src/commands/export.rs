@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Outcome<()> {
     let view = database.store().read()?;
     let summary = export(&*view, &arguments.folder, format, &interrupt)?;
     let folder = arguments.folder.display();
-    eprintln!(
+    tell!(
         "{} and {} in {} in {folder}",
         counted(summary.nodes, "node"),
         counted(summary.edges, "edge"),

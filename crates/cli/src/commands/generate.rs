@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &GenerateArguments) -> Outcome<()> {
         false => write_files(&graph, output, &interrupt),
     })?;
     let (nodes, edges) = (counted(done.nodes, "node"), counted(done.edges, "edge"));
-    eprintln!("{nodes} and {edges} in {}", output.display());
+    tell!("{nodes} and {edges} in {}", output.display());
     Ok(())
 }
 

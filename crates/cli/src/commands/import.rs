@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
         }
     };
     for note in state.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        eprintln!("note: {note}");
+        tell!("note: {note}");
     }
     let seconds = (clock.now_ns() - start) as f64 / 1e9;
     let done = if arguments.on_duplicate == Duplicate::Update { "updated" } else { "there already" };
@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     };
     let edges = if summary.edges_merged > 0 { format!(" ({} {done})", summary.edges_merged) } else { String::new() };
     let rows = (summary.nodes_created + summary.nodes_merged + summary.edges_created + summary.edges_merged) as f64;
-    eprintln!(
+    tell!(
         "{}{merged}, {}{edges}{skipped} in {seconds:.2} s ({:.2} million rows/s)",
         counted(summary.nodes_created, "node"),
         counted(summary.edges_created, "edge"),

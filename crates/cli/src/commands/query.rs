@@ -146,9 +146,9 @@ fn run_statement(session: &mut Session, statement: &str, parameters: &Parameters
         }
         out.flush()?;
     }
-    summary.hints.iter().for_each(|hint| eprintln!("hint: {}", hint.message));
+    summary.hints.iter().for_each(|hint| tell!("hint: {}", hint.message));
     if manner.stats == Stats::Show {
-        eprintln!("{}", stats_line(printer.rows, &summary));
+        tell!("{}", stats_line(printer.rows, &summary));
     }
     Ok(())
 }

@@ -19,9 +19,9 @@ pub(super) fn run(arguments: &RecoverArguments) -> Outcome<()> {
     }
     let (nodes, edges) = (HumanCount(recovery.nodes), HumanCount(recovery.edges));
     let (listed, listed_edges) = (HumanCount(recovery.nodes_listed), HumanCount(recovery.edges_listed));
-    eprintln!("{nodes} nodes and {edges} edges copied to {}", arguments.new.display());
+    tell!("{nodes} nodes and {edges} edges copied to {}", arguments.new.display());
     if !recovery.losses.is_empty() {
-        eprintln!("not all could be read; the files listed {listed} nodes and {listed_edges} edges, without the log");
+        tell!("not all could be read; the files listed {listed} nodes and {listed_edges} edges, without the log");
     }
     Ok(())
 }

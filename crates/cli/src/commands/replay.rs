@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> Outcome<()> {
     };
     let options = ReplayOptions { speed, writes: arguments.writes };
     if let Some(lasting) = speed.and_then(|speed| lasting(&events, speed)) {
-        eprintln!("hint: at this speed the trace lasts {}; --speed max does not wait", duration_text(lasting));
+        tell!("hint: at this speed the trace lasts {}; --speed max does not wait", duration_text(lasting));
     }
     let clock = SystemClock::default();
     let subject = On { graph: &graph, running: Mutex::default() };

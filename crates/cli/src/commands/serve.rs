@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &ServeArguments) -> Outcome<()> {
         end,
     };
     service.run()?;
-    eprintln!("ended");
+    tell!("ended");
     Ok(())
 }
 
@@ -125,12 +125,12 @@ impl Service<'_> {
         let outcome = server::hand_over(&self.arguments.store, &listeners, &settings, &end, &mut |news| match news {
             News::Ready(process) => {
                 self.say(&listeners.addresses());
-                eprintln!("process {process} has the store open, and takes clients in until it ends");
+                tell!("process {process} has the store open, and takes clients in until it ends");
                 if has_limits {
-                    eprintln!("warning: --memory-limit is for the process that has the store open");
+                    tell!("warning: --memory-limit is for the process that has the store open");
                 }
             }
-            News::Notice(text) => eprintln!("{text}"),
+            News::Notice(text) => tell!("{text}"),
         });
         Ok(outcome?)
     }
@@ -141,11 +141,11 @@ impl Service<'_> {
         for (address, scheme) in
             addresses.iter().flat_map(|address| schemes.iter().map(move |scheme| (address, scheme)))
         {
-            eprintln!("listening on {scheme}://{address}");
+            tell!("listening on {scheme}://{address}");
         }
         match (self.told.take(), self.arguments.no_auth) {
-            (_, true) => eprintln!("warning: everybody on this machine can read and write the store"),
-            (Some(file), _) => eprintln!("the password of the user neo4j was made, and stands in {}", file.display()),
+            (_, true) => tell!("warning: everybody on this machine can read and write the store"),
+            (Some(file), _) => tell!("the password of the user neo4j was made, and stands in {}", file.display()),
             (None, _) => {}
         }
     }
@@ -173,7 +173,7 @@ fn given_settings(arguments: &ServeArguments, listen: &[SocketAddr]) -> Outcome<
         patience: arguments.patience,
         drain: arguments.drain,
         keep_alive: arguments.keep_alive,
-        notice: Notice(Arc::new(|text| eprintln!("{text}"))),
+        notice: Notice(Arc::new(|text| tell!("{text}"))),
         ..Settings::default()
     })
 }
@@ -258,6 +258,6 @@ fn set_password(users: &Path) -> Outcome<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     credentials::set_password(users, line.trim_end_matches(['\r', '\n']))?;
-    eprintln!("the password of the user neo4j was set in {}", users.display());
+    tell!("the password of the user neo4j was set in {}", users.display());
     Ok(())
 }

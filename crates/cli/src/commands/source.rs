@@ -22,10 +22,10 @@ fn infer(arguments: &InferArguments) -> Outcome<()> {
         None => std::io::stdout().lock().write_all(found.json.as_bytes())?,
         Some(path) => {
             std::fs::write(path, &found.json)?;
-            eprintln!("wrote {}", path.display());
+            tell!("wrote {}", path.display());
         }
     }
-    found.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    found.notes.iter().for_each(|note| tell!("note: {note}"));
     Ok(())
 }
 
@@ -56,7 +56,7 @@ pub(super) fn attach(database: &Database, named: &[String]) -> Outcome<()> {
             return Err(Failure::Usage(message));
         };
         let made = database.attach(name, from, &AttachOptions::default())?;
-        made.notes.iter().for_each(|note| eprintln!("note: {name}: {note}"));
+        made.notes.iter().for_each(|note| tell!("note: {name}: {note}"));
     }
     Ok(())
 }

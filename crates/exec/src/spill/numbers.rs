@@ -9,6 +9,9 @@ use crate::chunk::Chunk;
 use crate::memory::Charge;
 use crate::runtime::Flow;
 
+/// Numbers that are sorted without a look at the interrupt: some milliseconds.
+const SORTED_AT_ONCE: usize = 1 << 18;
+
 /// See the module.
 pub(crate) struct SortedNumbers<'m>(Sorter<'m>);
 
@@ -49,11 +52,25 @@ impl<'m> SortedNumbers<'m> {
             Sorted::InMemory(mut chunk, _charge) => {
                 let column = chunk.columns.pop().map(Arc::unwrap_or_clone);
                 let Some(Column { data: ColumnData::Int(mut numbers), .. }) = column else { return Err(no_numbers()) };
-                numbers.sort_unstable();
+                sort(&mut numbers, interrupt)?;
                 give(&numbers)
             }
         }
     }
+}
+
+/// Sorts in place, in pieces between which the interrupt is heard.
+fn sort(numbers: &mut [i64], interrupt: &Interrupt) -> Result<()> {
+    interrupt.check()?;
+    if numbers.len() <= SORTED_AT_ONCE {
+        numbers.sort_unstable();
+    } else if !numbers.is_sorted() {
+        let middle = numbers.len() / 2;
+        let (less, _, more) = numbers.select_nth_unstable(middle);
+        sort(less, interrupt)?;
+        sort(more, interrupt)?;
+    }
+    Ok(())
 }
 
 fn numbers_of(chunk: &Chunk) -> Result<&[i64]> {
@@ -65,4 +82,26 @@ fn numbers_of(chunk: &Chunk) -> Result<&[i64]> {
 
 fn no_numbers() -> model::Error {
     model::error!(Internal, "sorted numbers are no numbers")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{ErrorCode, Interrupt};
+    use testing::random::{SeededRandom, seed_or};
+
+    use super::{SORTED_AT_ONCE, sort};
+
+    #[test]
+    fn numbers_are_sorted_in_pieces_and_stopped_between_them() {
+        let mut random = SeededRandom::new(seed_or(17));
+        let spread = 1 << (random.below(40) + 4);
+        let mut numbers: Vec<i64> = (0..5 * SORTED_AT_ONCE).map(|_| random.below(spread) as i64).collect();
+        let mut expected = numbers.clone();
+        expected.sort_unstable();
+        let interrupt = Interrupt::new();
+        sort(&mut numbers, &interrupt).expect("nobody stops it");
+        assert!(numbers == expected, "seed {}", seed_or(17));
+        interrupt.cancel();
+        assert_eq!(sort(&mut numbers, &interrupt).map_err(|error| error.code()), Err(ErrorCode::Cancelled));
+    }
 }

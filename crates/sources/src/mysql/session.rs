@@ -1,5 +1,6 @@
 //! A connection of MySQL or MariaDB: opened, asked, and what it says is wrong.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use ::mysql::consts::CapabilityFlags;
@@ -141,15 +142,13 @@ impl Settings {
     /// Why there is no connection.
     fn unreachable(&self, cause: &::mysql::Error) -> Error {
         let is_wait = |kind| matches!(kind, std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut);
-        match cause {
-            ::mysql::Error::IoError(error) if is_wait(error.kind()) => {
-                let (name, wait) = (&self.name, self.connect_wait);
-                error!(Source, "{name}: cannot connect: no answer within {wait:?}").with_remedy(
-                    "see that the server runs, and check host and port, or raise connect_timeout (seconds) in the URL",
-                )
-            }
-            cause => failure(&self.name, "", cause),
+        if io_cause(cause).is_some_and(|error| is_wait(error.kind())) {
+            let (name, wait) = (&self.name, self.connect_wait);
+            return error!(Source, "{name}: cannot connect: no answer within {wait:?}").with_remedy(
+                "see that the server runs, and check host and port, or raise connect_timeout (seconds) in the URL",
+            );
         }
+        failure(&self.name, "", cause)
     }
 }
 
@@ -391,11 +390,32 @@ fn positional(parameters: Vec<SqlValue>) -> Params {
     if parameters.is_empty() { Params::Empty } else { Params::Positional(parameters) }
 }
 
+/// The failed system call behind an error.
+fn io_cause(error: &::mysql::Error) -> Option<&std::io::Error> {
+    match error {
+        ::mysql::Error::IoError(cause) => Some(cause),
+        ::mysql::Error::CodecError(cause) => cause.source()?.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// The cause alone: the driver's text puts the name of a Rust type around it.
+fn cause_of(error: &::mysql::Error) -> String {
+    match error {
+        ::mysql::Error::IoError(cause) => cause.to_string(),
+        ::mysql::Error::CodecError(cause) => io_cause(error).map_or_else(|| cause.to_string(), ToString::to_string),
+        ::mysql::Error::DriverError(cause) => cause.to_string(),
+        ::mysql::Error::UrlError(cause) => cause.to_string(),
+        other => other.to_string(),
+    }
+}
+
 /// The error for a failure that the server reports, with a code that callers can react to.
 fn failure(name: &str, statement: &str, cause: &::mysql::Error) -> model::Error {
     let ::mysql::Error::MySqlError(refused) = cause else {
         // A connection whose server does not hear that the run is over is closed.
-        let lost = || failed(ErrorCode::Source, name, &format!("the connection failed: {cause}"), statement);
+        let lost =
+            || failed(ErrorCode::Source, name, &format!("the connection failed: {}", cause_of(cause)), statement);
         return model::interrupt::check_this_thread().err().unwrap_or_else(lost);
     };
     let code = match refused.code {

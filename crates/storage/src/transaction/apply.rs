@@ -33,7 +33,8 @@ impl Snapshot {
         while payload.left() > 0 {
             let operation = operation(payload)?;
             self.check_bounds(&operation, first_own).map_err(|error| in_log(payload, error))?;
-            self.apply_made(operation, first_own, made)?;
+            made.check_interrupt()?;
+            self.apply_made(operation, first_own, made).map_err(|error| in_log(payload, error))?;
         }
         Ok(())
     }

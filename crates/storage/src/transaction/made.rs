@@ -37,7 +37,12 @@ impl Made {
         Made { contents, interrupt: None }
     }
 
-    /// No contents yet; the builds of indexes hear this interrupt.
+    /// Fails if whoever waits for the operations gave up.
+    pub(super) fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.as_ref().map_or(Ok(()), Interrupt::check)
+    }
+
+    /// No contents yet; the operations, and the builds of indexes, hear this interrupt.
     pub(crate) fn heard_by(interrupt: &Interrupt) -> Made {
         Made { interrupt: Some(interrupt.clone()), ..Made::default() }
     }

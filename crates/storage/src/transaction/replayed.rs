@@ -251,8 +251,11 @@ fn names_own(operation: &Operation<'_>) -> bool {
 
 /// An error of an operation, with its place in the log where it names none.
 pub(super) fn in_log(payload: &Get<'_>, error: Error) -> Error {
-    let is_limit = error.code() == ErrorCode::Limit;
-    if is_limit || crate::problem::Problem::is_of_bytes(&error) && error.message().contains(" at byte ") {
+    let is_of_run = matches!(
+        error.code(),
+        ErrorCode::Limit | ErrorCode::Cancelled | ErrorCode::Timeout | ErrorCode::Io | ErrorCode::DiskFull
+    );
+    if is_of_run || crate::problem::Problem::is_of_bytes(&error) && error.message().contains(" at byte ") {
         return error;
     }
     payload.damage(format!("an operation does not fit the store: {}", error.message()))

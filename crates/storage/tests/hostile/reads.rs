@@ -45,6 +45,17 @@ impl Tally {
             }
             Err(error) => {
                 assert!(error.code() != ErrorCode::Internal, "{what}: {error}");
+                // Nobody asked for anything yet, so that nothing but the files can be wrong.
+                let is_of_files = matches!(
+                    error.code(),
+                    ErrorCode::Corrupt
+                        | ErrorCode::Limit
+                        | ErrorCode::Version
+                        | ErrorCode::NotAStore
+                        | ErrorCode::Unsupported
+                );
+                let is_backup = error.code() == ErrorCode::ReadOnly && what == "openings to write";
+                assert!(is_of_files || is_backup || !what.starts_with("openings"), "{what}: {error}");
                 *self.0.entry("errors").or_insert(0) += 1;
                 None
             }
