@@ -21,7 +21,7 @@ use model::{Consumer, ErrorCode, Index, Result, Set, Statistics};
 use crate::error::StorageError;
 use crate::file::StoreFile;
 use crate::file::cache::{BlockCache, Held};
-use crate::format::{FileKind, MANIFEST_NEW_NAME};
+use crate::format::{FileKind, MANIFEST_NEW_NAME, segment_range};
 use crate::index::KeyIndex;
 use crate::manifest::{IndexEntry, Manifest};
 use crate::node_run::NodeRun;
@@ -333,6 +333,15 @@ fn by_slot(partitions: &[Arc<Partition>]) -> Vec<u16> {
     by_slot
 }
 
+/// Fails if a segment has nodes beyond those that the manifest tells of: scans would leave them out.
+fn check_bound(segment: &Segment, bound: u64) -> Result<()> {
+    let end = segment_range(segment.entry().segment).start + segment.rows() as u64;
+    if end > bound {
+        return Err(segment.file().damage(0, format!("rows reach node {end}, the manifest's bound is {bound}")));
+    }
+    Ok(())
+}
+
 /// Opens the node segments; those that `base` has open are shared.
 fn open_segments(
     disk: &Arc<dyn Disk>,
@@ -348,6 +357,7 @@ fn open_segments(
             None => {
                 let segment = Segment::open(disk, directory, entry)?;
                 names::check_segment(&manifest.schema, &segment)?;
+                check_bound(&segment, manifest.node_id_bound)?;
                 Arc::new(segment)
             }
         };

@@ -150,7 +150,7 @@ impl Table {
 
     /// The same entries with room for more.
     fn grown(&self, more: usize) -> Table {
-        let wanted = (self.used.load(Ordering::Relaxed) as usize + more) * 3;
+        let wanted = (self.used.load(Ordering::Relaxed) as usize + more) * 4;
         let table = Table::new(wanted.next_power_of_two().max(TABLE_MIN));
         for entry in &self.entries {
             let entry = entry.load(Ordering::Relaxed);
