@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use database::{Config, Database, Durability, ErrorCode, Parameters, Session, Value};
 use testing::Folder;
+use testing::memory::most_bytes;
 
 /// Edges of the chain.
 const LENGTH: i64 = 600_000;
@@ -42,13 +43,6 @@ fn number(session: &mut Session, text: &str, to: i64) -> Result<i64, ErrorCode> 
         Some([Value::Int(number)]) => Ok(*number),
         other => panic!("{text}: {other:?}"),
     }
-}
-
-/// The most bytes that this process had in memory at once; none where the system does not tell.
-fn most_bytes() -> Option<usize> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches(" kB").parse::<usize>().ok().map(|kib| kib << 10)
 }
 
 fn procedures(session: &mut Session) -> BTreeSet<String> {

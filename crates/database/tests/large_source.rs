@@ -3,6 +3,7 @@
 use database::{Config, Database, Durability, Parameters, Session, Value};
 use model::Consumer;
 use testing::Folder;
+use testing::memory::most_bytes;
 use testing::servers;
 
 const NODES: i64 = 10_000_000;
@@ -24,13 +25,6 @@ fn number(session: &mut Session, text: &str) -> i64 {
         Some([Value::Int(number)]) => *number,
         other => panic!("{text}: {other:?}"),
     }
-}
-
-/// The most bytes that this process had in memory at once; none where the system does not tell.
-fn most_bytes() -> Option<usize> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches(" kB").parse::<usize>().ok().map(|kib| kib << 10)
 }
 
 #[test]

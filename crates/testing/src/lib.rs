@@ -11,6 +11,7 @@
 //! - [`golden`]: text files of graphs, queries and expected results.
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
+//! - [`memory`]: the memory of this process, as the operating system counts it.
 //! - [`servers`]: PostgreSQL, Redis and MariaDB, real ones, started for a test process.
 //! - [`scalars`]: values of time at their limits, identifiers, and points.
 //! - [`random`]: the seeded random numbers of all of these.
@@ -21,6 +22,7 @@ pub mod folder;
 pub mod golden;
 pub mod graphs;
 pub mod histories;
+pub mod memory;
 pub mod random;
 pub mod reference_store;
 pub mod scalars;

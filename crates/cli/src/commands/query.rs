@@ -11,6 +11,9 @@ use crate::failure::{Failure, Outcome, not_utf8};
 use crate::format::{self, Printer, counted};
 use crate::{progress, signals, values};
 
+/// Hints of a statement that are shown.
+const HINTS_MAX: usize = 20;
+
 /// Counts and times, which may go to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stats {
@@ -146,7 +149,10 @@ fn run_statement(session: &mut Session, statement: &str, parameters: &Parameters
         }
         out.flush()?;
     }
-    summary.hints.iter().for_each(|hint| tell!("hint: {}", hint.message));
+    summary.hints.iter().take(HINTS_MAX).for_each(|hint| tell!("hint: {}", hint.message));
+    if let Some(more) = summary.hints.len().checked_sub(HINTS_MAX).filter(|more| *more > 0) {
+        tell!("hint: {more} hints more of this statement are not shown");
+    }
     if manner.stats == Stats::Show {
         tell!("{}", stats_line(printer.rows, &summary));
     }
