@@ -4,7 +4,8 @@
 # Makes Kronecker graphs (edge factor 16) below .cache, then runs PageRank (20 iterations), WCC, BFS and CDLP in a control
 # group whose limit counts the page cache: scale 22 with two properties on its edges, and without, within 1/8 of the store's
 # size, and scales 22 and 24 without properties within 1 GiB. SMALL_SCALE and LARGE_SCALES choose others (an empty one none),
-# ALGORITHMS what is run, EXECUTION how.
+# LARGE_MIB the limit of the large ones, ALGORITHMS what is run, EXECUTION how. A billion relationships: SMALL_SCALE= LARGE_SCALES=26
+# LARGE_MIB=2048, with 20 GB of room on the disk.
 # Printed are the bytes read an iteration, the part of the disk's sequential rate, measured by a plain read of the same file
 # just before, and what a second PageRank at the same time reads more. No limit is below 32 MiB, which a process needs for
 # itself: a store of a small scale (SMALL_SCALE=12 LARGE_SCALES=12 for a trial) is not larger than that. Where this machine does not let us make a control
@@ -14,6 +15,7 @@ cd "$(dirname "$0")/.."
 cache=$PWD/.cache/bench
 scales=${LARGE_SCALES-22 24}
 small_scale=${SMALL_SCALE-22}
+large_limit=$((${LARGE_MIB:-1024} << 20))
 algorithms=${ALGORITHMS:-pagerank,wcc,bfs,cdlp,shared}
 execution=${EXECUTION:-auto}
 mkdir -p "$cache"
@@ -76,5 +78,5 @@ if [ -n "$small_scale" ]; then
   done
 fi
 for scale in $scales; do
-  measure "$(store_of topology "$scale")" $((1 << 30))
+  measure "$(store_of topology "$scale")" "$large_limit"
 done
