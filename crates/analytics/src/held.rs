@@ -1,8 +1,10 @@
-//! Memory that a run takes from its workspace, and what a search is held to.
+//! Memory that a run takes from its workspace, and the bounds of a search.
 
 use model::error::Result;
+use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, Unaccounted, Workspace};
+use model::value::EdgeValue;
 
 /// Memory taken from a workspace, given back when dropped.
 pub(crate) struct Held<'a> {
@@ -74,6 +76,13 @@ impl<'a> SearchContext<'a> {
     /// A search that takes as much memory as it needs.
     pub fn unaccounted(interrupt: &'a Interrupt) -> SearchContext<'a> {
         SearchContext { interrupt, workspace: &Unaccounted }
+    }
+
+    /// Memory of the path over some nodes, while it is made and handed on.
+    pub(crate) fn hold_path(&self, nodes: &[NodeId]) -> Result<Held<'a>> {
+        let mut held = self.held();
+        held.grow(nodes.len() * (size_of::<NodeId>() + size_of::<EdgeValue>()))?;
+        Ok(held)
     }
 
     /// Memory of the search, nothing so far.

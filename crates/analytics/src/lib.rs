@@ -16,7 +16,7 @@
 //! - [`long_rows`]: rows that hold lists or paths, handed on by their size.
 //! - [`many_sources`]: searches from many nodes, at a time and one after another.
 //! - [`edge_passes`]: the edges of a graph in arrays, one pass after another, for programs of other languages.
-//! - [`held`]: memory of a run, and what a search is held to.
+//! - [`held`]: memory of a run, and the bounds of a search.
 //! - [`huge`]: large arrays in large pages.
 //! - [`pull`]: sums of values along edges, the step of many iterations.
 //! - [`random`]: seeded random numbers.

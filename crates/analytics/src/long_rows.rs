@@ -20,7 +20,7 @@ pub(crate) struct LongRows<'a, 's> {
 }
 
 impl<'a, 's> LongRows<'a, 's> {
-    /// No rows so far, of so many columns.
+    /// An empty buffer of rows with that number of columns.
     pub(crate) fn new(columns: usize, workspace: &'a dyn Workspace, sink: &'s mut RowSink<'s>) -> LongRows<'a, 's> {
         LongRows {
             columns: vec![Vec::new(); columns],
@@ -30,8 +30,8 @@ impl<'a, 's> LongRows<'a, 's> {
         }
     }
 
-    /// Adds a row with lists of so many elements in all, which is made once there is memory for it. False if no more rows
-    /// are wanted.
+    /// Adds a row whose lists have `elements` elements together; it is made once the memory for it is taken. False if no
+    /// more rows are wanted.
     pub(crate) fn push(&mut self, elements: usize, make: impl FnOnce() -> Result<Vec<Value>>) -> Result<bool> {
         let bytes = (elements + self.columns.len()) * size_of::<Value>();
         if self.bytes > 0 && self.bytes + bytes > BYTES && !self.flush()? {

@@ -11,7 +11,7 @@ use model::id::NodeId;
 use model::interrupt::Interrupt;
 use model::procedure::{ProcedureContext, ProcedureMode, RowSink, YieldSpec};
 use model::store::ReadView;
-use model::value::{EdgeValue, Value};
+use model::value::Value;
 
 use super::sssp;
 use crate::graph_view::GraphView;
@@ -190,11 +190,6 @@ fn stream(
     send_path(view, &ends.projection, config.weight.as_ref(), result, context, sink)
 }
 
-/// Bytes of the path over some nodes.
-pub(super) fn path_bytes(nodes: &[NodeId]) -> usize {
-    nodes.len() * (size_of::<NodeId>() + size_of::<EdgeValue>())
-}
-
 /// Sends the one row of a search between two nodes, or none if there is no path.
 pub(super) fn send_path(
     view: &dyn ReadView,
@@ -205,8 +200,7 @@ pub(super) fn send_path(
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
     let Some((nodes, cost)) = result.path else { return Ok(()) };
-    let mut held = context.held();
-    held.grow(path_bytes(&nodes))?;
+    let _held = context.hold_path(&nodes)?;
     let path = path_of(view, projection, weight, nodes)?;
     let (expanded, batches) = (result.expanded.cast_signed(), result.batches.cast_signed());
     send_row(sink, &[Value::Path(path.into()), Value::Float(cost), Value::Int(expanded), Value::Int(batches)])
@@ -222,8 +216,7 @@ pub(super) fn send_numbered(
     context: SearchContext<'_>,
     sink: &mut RowSink<'_>,
 ) -> Result<bool> {
-    let mut held = context.held();
-    held.grow(path_bytes(&nodes))?;
+    let _held = context.hold_path(&nodes)?;
     let path = path_of(view, projection, weight, nodes)?;
     let row = [Value::Path(path.into()), Value::Float(cost), Value::Int(index as i64)];
     sink(row.iter().map(|value| Column::constant(value, 1)).collect())

@@ -16,7 +16,6 @@ use model::procedure::{ProcedureContext, ProcedureMode, RowSink};
 use model::store::{AccessHint, Direction, EdgeIds, Expand, ReadView};
 use model::value::Value;
 
-use super::dijkstra::path_bytes;
 use crate::graph_view::GraphView;
 use crate::held::{Held, SearchContext};
 use crate::procedure::{AlgorithmProcedure, column, send_row, signature};
@@ -266,8 +265,7 @@ fn stream(context: &ProcedureContext<'_>, settings: &Settings<'_>, sink: &mut Ro
     let result = run(view, &projection, &Config { source, target, depth_max }, context)?;
     let Some(nodes) = result.nodes else { return Ok(()) };
     let distance = Value::Int(nodes.len() as i64 - 1);
-    let mut held = context.held();
-    held.grow(path_bytes(&nodes))?;
+    let _held = context.hold_path(&nodes)?;
     let path = path_of(view, &projection, None, nodes)?;
     send_row(sink, &[Value::Path(path.into()), distance, Value::Int(result.expanded.cast_signed())])
 }

@@ -159,7 +159,7 @@ impl NodeSet {
         }
     }
 
-    /// Bytes that it holds at the most, with so many nodes in it.
+    /// Upper bound of its bytes while it holds `nodes` nodes.
     pub(crate) fn byte_count(&self, nodes: usize) -> usize {
         match self {
             NodeSet::Dense(words) => (8 * words.len()).min(PAGE_BYTES * nodes),

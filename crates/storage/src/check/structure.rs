@@ -9,7 +9,7 @@ use model::{Interrupt, Map, Result};
 use super::Problems;
 use crate::codec::hash::mix;
 use crate::column::{BlockHeader, BlockSource, ColumnReader};
-use crate::format::{COLUMN_BLOCK_ROWS, segment_range};
+use crate::format::COLUMN_BLOCK_ROWS;
 use crate::index::merge::MergedPairs;
 use crate::index::{KeyIndex, indexed_hash};
 use crate::node_run::NodeRun;
@@ -135,10 +135,6 @@ fn check_run(run: &NodeRun, version: &Version, interrupt: &Interrupt, problems: 
 
 fn check_segment(segment: &Segment, version: &Version, interrupt: &Interrupt, problems: &mut Problems) -> Result<()> {
     let path = segment.file().path();
-    let end = segment_range(segment.entry().segment).start + segment.rows() as u64;
-    if end > version.node_id_bound() {
-        problems.add(path, 0, format!("rows reach node {end}, the manifest's bound is {}", version.node_id_bound()));
-    }
     let words = segment.rows().div_ceil(64);
     let mut living = Vec::with_capacity(words);
     for index in 0..words {

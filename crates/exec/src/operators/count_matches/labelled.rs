@@ -19,7 +19,7 @@ use crate::adjacency::expansion;
 use crate::adjacency::label_ids;
 use crate::runtime::Runtime;
 
-/// So few edges are followed before it is asked what that costs.
+/// Number of edges below which they are followed without an estimate of what that costs.
 const EDGES_MIN: u64 = 4_096;
 
 /// Ids that are looked at together.

@@ -24,7 +24,7 @@ const PAIRS_MIN: usize = 4;
 const EDGES_PER_PAIR: u64 = 256;
 /// Edges of this search that cost as much as one of a search for pairs, which keeps paths and not bits.
 const EDGES_PER_PAIR_EDGE: u64 = 8;
-/// So many pairs may decide by which end all are grouped, if one end has no more than this share of the other's nodes.
+/// Number of pairs that decide by which end all are grouped, where one end has less than this share of the other's nodes.
 const PAIRS_DECIDE: usize = 1_024;
 const PAIRS_DECIDE_SHARE: usize = 8;
 /// Other ends for which is asked at a time.
