@@ -23,6 +23,7 @@ pub use crate::problem::Problem;
 use crate::problem::{is_forbidden, place_of};
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
+use crate::transaction::made::Made;
 use crate::version::Version;
 use crate::wal::replay::RecordRoom;
 use crate::wal::seen::SeenLogs;
@@ -85,15 +86,14 @@ fn check_log(
     let directory = version.directory();
     let mut snapshot = Snapshot::new(version.clone());
     let mut overflow = Overflow::new(memory, memory.share(Consumer::Memtable), interrupt);
-    let mut no_room = None;
+    let made = Made::heard_by(interrupt);
     let log = logs.replay(directory, None, RecordRoom::UNLIMITED, |payload| {
         interrupt.check()?;
-        snapshot.apply_checked_record(payload, interrupt)?;
-        overflow.make_room(&mut snapshot).inspect_err(|error| no_room = Some(error.clone()))
+        snapshot.apply_checked_record(payload, &made, &mut overflow)
     });
-    match (no_room, log) {
+    match (overflow.check(), log) {
         // It tells of the folder for temporary files, and not of the store.
-        (Some(error), _) if !Problem::is_of_bytes(&error) => return Err(error),
+        (Err(error), _) if !Problem::is_of_bytes(&error) => return Err(error),
         (_, Err(error)) if error.code() == ErrorCode::Io && !is_forbidden(&error) => {
             problems.add(directory, 0, error.message());
         }

@@ -24,6 +24,7 @@ mod property_types;
 mod ranks;
 pub(crate) mod reads;
 pub(crate) mod rebase;
+mod repeat;
 mod replayed;
 mod spool;
 mod stages;
@@ -48,6 +49,7 @@ use crate::snapshot::Snapshot;
 use crate::transaction::doubts::Doubts;
 use crate::transaction::made::Made;
 use crate::transaction::presence::Touched;
+use crate::transaction::repeat::Own;
 use crate::transaction::stages::{Stage, piece_of, pieces_of};
 use crate::transaction::tracked::Tracked;
 use crate::wal::record::{self, NameKind};
@@ -204,7 +206,7 @@ impl NativeTransaction {
         let (start, root) = self.roots.last().expect("the root at the start is never given up");
         self.snapshot.memtable = root.clone();
         let mut rest = Get::new(&self.log[*start..], Path::new("transaction"), 0);
-        self.snapshot.apply_operations(&mut rest, self.first_own, &Made::default())?;
+        self.snapshot.apply_operations(&mut rest, Own::from(self.first_own), &Made::default(), None)?;
         self.is_broken = false;
         if self.stages.is_empty() {
             self.start.release_turn_of_large();
@@ -452,7 +454,8 @@ impl WriteTransaction for NativeTransaction {
         self.check_deferred()?;
         self.snapshot.check_presence(&*self.touched.inner(&self.snapshot.aliases)?)?;
         self.snapshot.sound(())?;
-        if !self.stages.is_empty() {
+        // A log that the same limit has no room for when the store is opened is none to leave behind.
+        if !self.stages.is_empty() || !self.start.engine().record_room().has(self.log.len() as u64) {
             return self.commit_stages();
         }
         let written = Written {

@@ -251,5 +251,5 @@ impl Engine {
 /// Repeats records of the log.
 fn repeat(snapshot: &mut Snapshot, records: &[Arc<Committed>]) -> Result<()> {
     let path = Path::new("commits since the flush began");
-    records.iter().try_for_each(|record| snapshot.apply_record(&mut Get::new(&record.log, path, 0), &record.made))
+    records.iter().try_for_each(|record| snapshot.apply_record(&mut Get::new(&record.log, path, 0), &record.made, None))
 }

@@ -22,7 +22,6 @@ use crate::reading::reading;
 use crate::snapshot::Snapshot;
 use crate::transaction::made::Made;
 use crate::version::Version;
-use crate::wal::replay::RecordRoom;
 use crate::wal::seen::LogPlace;
 use crate::wal::torn::TornLog;
 
@@ -91,8 +90,7 @@ impl Replay<'_> {
         let from = before.map(|(place, _)| place.log);
         let replayed = logs.replay(self.path, from, self.room, |payload| {
             self.interrupt.check()?;
-            snapshot.apply_record(payload, &made)?;
-            overflow.make_room(&mut snapshot)
+            snapshot.apply_record(payload, &made, Some(&mut overflow))
         })?;
         let log = replayed.place();
         if from.is_some_and(|from| from.is_at(&log)) {
@@ -138,7 +136,7 @@ impl NativeStore {
             platform: &platform,
             memory: &engine.memory,
             most: memtable_bytes_most(&engine.options, &engine.memory),
-            room: RecordRoom::within(engine.memory.limit()),
+            room: engine.record_room(),
             interrupt,
         };
         let Some(newest) = replay.newest(Some((&place, &before)))? else { return Ok(false) };

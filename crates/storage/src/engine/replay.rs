@@ -9,13 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::platform::Platform;
-use model::{Interrupt, MemoryBudget, Result};
+use model::{Error, Interrupt, MemoryBudget, Result};
 
 use super::merges::merge_memory;
 use crate::bulk::Built;
 use crate::error::StorageError;
 use crate::flush;
 use crate::format::FileKind;
+use crate::problem::Problem;
 use crate::snapshot::Snapshot;
 use crate::transaction::made::Made;
 use crate::version::{Version, VersionEdit};
@@ -56,22 +57,50 @@ pub(crate) struct Overflow<'a> {
     most: usize,
     interrupt: &'a Interrupt,
     built: Vec<Built>,
+    /// True if what files that are damaged cannot be read for stays in memory.
+    is_of_salvage: bool,
+    /// The error for which something could not be put into files.
+    failure: Option<Error>,
 }
 
 impl<'a> Overflow<'a> {
     /// Nothing in files yet.
     pub(crate) fn new(memory: &'a Arc<MemoryBudget>, most: usize, interrupt: &'a Interrupt) -> Overflow<'a> {
-        Overflow { memory, most, interrupt, built: Vec::new() }
+        Overflow { memory, most, interrupt, built: Vec::new(), is_of_salvage: false, failure: None }
     }
 
-    /// Puts the memtable into files if memory has no room for it.
-    pub(crate) fn make_room(&mut self, snapshot: &mut Snapshot) -> Result<()> {
-        if snapshot.memtable.bytes > self.most { self.put_into_files(snapshot) } else { Ok(()) }
+    /// The same, for a store that is damaged: files are written from what older files hold, too. What these cannot tell stays
+    /// in memory, whatever it takes.
+    pub(crate) fn of_salvage(memory: &'a Arc<MemoryBudget>, most: usize, interrupt: &'a Interrupt) -> Overflow<'a> {
+        Overflow { is_of_salvage: true, ..Overflow::new(memory, most, interrupt) }
     }
 
-    /// Holds what comes in memory, whatever it takes.
-    pub(crate) fn give_up(&mut self) {
-        self.most = usize::MAX;
+    /// True if memory has no room for the memtable.
+    pub(crate) fn is_due(&self, snapshot: &Snapshot) -> bool {
+        snapshot.memtable.bytes > self.most
+    }
+
+    /// Puts the memtable into files if memory has no room for it; true if it did.
+    pub(crate) fn make_room(&mut self, snapshot: &mut Snapshot) -> Result<bool> {
+        if !self.is_due(snapshot) {
+            return Ok(false);
+        }
+        match self.put_into_files(snapshot) {
+            Ok(()) => Ok(true),
+            Err(error) if self.is_of_salvage && Problem::is_of_bytes(&error) => {
+                self.most = usize::MAX;
+                Ok(false)
+            }
+            Err(error) => {
+                self.failure = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Fails if something could not be put into files, with the error of that.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failure.clone().map_or(Ok(()), Err)
     }
 
     /// The files that were made.
@@ -101,8 +130,7 @@ impl Replay<'_> {
             (Made::heard_by(self.interrupt), Overflow::new(self.memory, self.most, self.interrupt));
         let Replayed { name, end, torn } = replay_all(&**disk, self.path, (first, identity), self.room, |payload| {
             self.interrupt.check()?;
-            snapshot.apply_record(payload, &made)?;
-            overflow.make_room(snapshot)
+            snapshot.apply_record(payload, &made, Some(&mut overflow))
         })?;
         let sequence = end.sequence;
         if overflow.built.is_empty() {

@@ -21,6 +21,7 @@ use super::head::{Head, Start};
 use super::{Engine, lock};
 use crate::bulk::Built;
 use crate::version::{Version, VersionEdit};
+use crate::wal::replay::RecordRoom;
 
 /// Time between two checks of the interrupt of those who wait for others.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
@@ -194,6 +195,11 @@ impl Engine {
     pub(crate) fn transaction_bytes_max(&self) -> usize {
         let share = (self.memory.limit() / TRANSACTION_SHARE).max(TRANSACTION_BYTES_MIN);
         self.options.transaction_bytes_max.unwrap_or(share)
+    }
+
+    /// Room for one record when the store is opened with the same memory limit.
+    pub(crate) fn record_room(&self) -> RecordRoom {
+        RecordRoom::within(self.memory.limit())
     }
 
     /// Begins a transaction that holds the writers' turn.

@@ -18,6 +18,7 @@ use crate::manifest::Manifest;
 use crate::problem::{Problem, is_forbidden};
 use crate::reading::reading;
 use crate::snapshot::Snapshot;
+use crate::transaction::made::Made;
 use crate::version::Version;
 use crate::wal::replay::{RecordRoom, replay_all};
 
@@ -82,19 +83,15 @@ fn repeat_log(
     let version = snapshot.version.clone();
     let (manifest, directory) = (version.manifest(), version.directory());
     let names = (manifest.wal_number, manifest.store_identity);
-    let mut overflow = Overflow::new(memory, memory.share(Consumer::Memtable), interrupt);
+    let made = Made::heard_by(interrupt);
+    let mut overflow = Overflow::of_salvage(memory, memory.share(Consumer::Memtable), interrupt);
     let (mut applied, mut ended) = (0u64, Ok(()));
     let log = replay_all(&*platform.disk, directory, names, RecordRoom::UNLIMITED, |payload| {
         let mut lost = |error: &Error, what| losses.add(&Problem::of(directory, error), 1, &What::Text(what));
-        let repeated = interrupt.check().and_then(|()| snapshot.salvage_record(payload, interrupt, &mut lost));
         applied += 1;
-        match repeated.and_then(|()| overflow.make_room(snapshot)) {
-            // Files are written from what older files hold, too. What these cannot tell has to stay in memory.
-            Err(error) if Problem::is_of_bytes(&error) => overflow.give_up(),
-            // It is no damage: there is no room for temporary files, or nobody wants the rest.
-            Err(error) => ended = Err(error.clone()),
-            Ok(()) => {}
-        }
+        let repeated = interrupt.check();
+        // An error is no damage: there is no room for temporary files, or nobody wants the rest.
+        ended = repeated.and_then(|()| snapshot.salvage_record(payload, &made, &mut overflow, &mut lost));
         ended.clone()
     });
     ended?;

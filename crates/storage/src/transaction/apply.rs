@@ -12,29 +12,41 @@ use model::{
 
 use super::edge_entries::EDGES_AT_ONCE;
 use super::made::{Contents, Made};
+use super::repeat::Own;
 use super::replayed::in_log;
 use crate::codec::bytes::Get;
+use crate::engine::Overflow;
 use crate::memtable::{Properties, UniqueIndex, index_entry_bytes, value_bytes};
 use crate::snapshot::Snapshot;
 use crate::wal::record::Ends;
 use crate::wal::record::{NameKind, Operation, operation};
 
 impl Snapshot {
-    /// Applies the operations of a record of the log; what it makes is not built if that was done before.
-    pub(crate) fn apply_record(&mut self, payload: &mut Get<'_>, made: &Made) -> Result<()> {
-        let first_own = self.memtable.edges.len() as u32;
-        self.apply_operations(payload, first_own, made)?;
-        self.memtable.settle();
-        Ok(())
+    /// Applies the operations of a record of the log; what it makes is not built if that was done before. What memory has no
+    /// room for goes to files, if there is an `overflow`.
+    pub(crate) fn apply_record(
+        &mut self,
+        payload: &mut Get<'_>,
+        made: &Made,
+        mut overflow: Option<&mut Overflow<'_>>,
+    ) -> Result<()> {
+        self.apply_operations(payload, Own::new(self), made, overflow.as_deref_mut())?;
+        self.end_record(overflow)
     }
 
-    /// Applies operations of a transaction whose first own edge has that ordinal.
-    pub(super) fn apply_operations(&mut self, payload: &mut Get<'_>, first_own: u32, made: &Made) -> Result<()> {
+    /// Applies operations of a transaction that made these edges before.
+    pub(super) fn apply_operations(
+        &mut self,
+        payload: &mut Get<'_>,
+        mut own: Own,
+        made: &Made,
+        mut overflow: Option<&mut Overflow<'_>>,
+    ) -> Result<()> {
         while payload.left() > 0 {
-            let operation = operation(payload)?;
-            self.check_bounds(&operation, first_own).map_err(|error| in_log(payload, error))?;
-            made.check_interrupt()?;
-            self.apply_made(operation, first_own, made).map_err(|error| in_log(payload, error))?;
+            let operation = own.renamed(operation(payload)?);
+            let checked = self.check_bounds(&operation, own.first());
+            let done = checked.and_then(|()| self.repeat(operation, &mut own, made, overflow.as_deref_mut()));
+            done.map_err(|error| in_log(payload, error))?;
         }
         Ok(())
     }

@@ -4,11 +4,13 @@
 //! store also ask that what an operation changes is there.
 
 use model::{
-    Constraint, EdgeTypeId, Error, ErrorCode, Index, Interrupt, LabelId, NodeId, PropertyKeyId, Result, Rule, Subject,
-    error,
+    Constraint, EdgeTypeId, Error, ErrorCode, Index, LabelId, NodeId, PropertyKeyId, Result, Rule, Subject, error,
 };
 
+use super::made::Made;
+use super::repeat::Own;
 use crate::codec::bytes::Get;
+use crate::engine::Overflow;
 use crate::error::StorageError;
 use crate::format::{EDGE_NUMBER_LIMIT, NODE_ID_LIMIT};
 use crate::snapshot::Snapshot;
@@ -19,30 +21,36 @@ const REPLAY_BYTES_MIN: usize = 1 << 30;
 
 impl Snapshot {
     /// Applies the operations of a record of the log, each of which must find what it changes.
-    pub(crate) fn apply_checked_record(&mut self, payload: &mut Get<'_>, interrupt: &Interrupt) -> Result<()> {
-        let first_own = self.memtable.edges.len() as u32;
+    pub(crate) fn apply_checked_record(
+        &mut self,
+        payload: &mut Get<'_>,
+        made: &Made,
+        overflow: &mut Overflow<'_>,
+    ) -> Result<()> {
+        let mut own = Own::new(self);
         while payload.left() > 0 {
-            let operation = operation(payload)?;
-            let checked = self.check_bounds(&operation, first_own).and_then(|()| self.check_there(&operation));
+            let operation = own.renamed(operation(payload)?);
+            let checked = self.check_bounds(&operation, own.first()).and_then(|()| self.check_there(&operation));
             checked.map_err(|error| in_log(payload, error))?;
-            self.apply(operation, first_own, Some(interrupt))?;
+            self.repeat(operation, &mut own, made, Some(overflow))?;
         }
-        self.memtable.settle();
-        Ok(())
+        self.end_record(Some(overflow))
     }
 
-    /// Applies what can be applied of a record; tells `lost` of each operation that cannot be, with what it was to do.
+    /// Applies what can be applied of a record; tells `lost` of each operation that cannot be, with what it was to do. Fails if
+    /// nobody wants the rest, or what memory has no room for cannot be put into files.
     pub(crate) fn salvage_record(
         &mut self,
         payload: &mut Get<'_>,
-        interrupt: &Interrupt,
+        made: &Made,
+        overflow: &mut Overflow<'_>,
         lost: &mut dyn FnMut(&Error, String),
     ) -> Result<()> {
-        let first_own = self.memtable.edges.len() as u32;
+        let mut own = Own::new(self);
         let mut has_all_own = true;
         while payload.left() > 0 {
             let operation = match operation(payload) {
-                Ok(operation) => operation,
+                Ok(operation) => own.renamed(operation),
                 Err(error) => {
                     lost(&error, "the rest of a transaction of the log".to_owned());
                     break;
@@ -51,19 +59,19 @@ impl Snapshot {
             let (what, makes_edges) = (self.tell(&operation), matches!(operation, Operation::CreateEdges { .. }));
             let before = self.clone();
             let checked = if has_all_own || !names_own(&operation) {
-                self.check_bounds(&operation, first_own).and_then(|()| self.check_there(&operation))
+                self.check_bounds(&operation, own.first()).and_then(|()| self.check_there(&operation))
             } else {
                 Err(error!(NotFound, "it changes edges of an operation that is lost"))
             };
-            if let Err(error) = checked.and_then(|()| self.apply(operation, first_own, Some(interrupt))) {
-                interrupt.check()?;
+            if let Err(error) = checked.and_then(|()| self.repeat(operation, &mut own, made, Some(overflow))) {
+                made.check_interrupt()?;
+                overflow.check()?;
                 *self = before;
                 has_all_own &= !makes_edges;
                 lost(&in_log(payload, error), what);
             }
         }
-        self.memtable.settle();
-        Ok(())
+        self.end_record(Some(overflow))
     }
 
     /// Fails unless all ids that an operation names are within their bounds.

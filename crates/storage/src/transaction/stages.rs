@@ -24,7 +24,7 @@ use crate::flush;
 use crate::snapshot::Snapshot;
 
 /// Rows of one call that are written before it is seen whether there is room for more.
-const PIECE_ROWS: usize = 8_192;
+pub(super) const PIECE_ROWS: usize = 8_192;
 /// Approximate bytes that a row of a call takes: by these it is told which calls are cut into pieces at all.
 const ROW_BYTES: usize = 512;
 /// Bytes of writes that are not worth counting.

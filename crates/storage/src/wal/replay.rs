@@ -81,7 +81,8 @@ impl RecordRoom {
         RecordRoom(Some(limit))
     }
 
-    fn has(self, bytes: u64) -> bool {
+    /// True if a record with a payload of `bytes` bytes has room.
+    pub(crate) fn has(self, bytes: u64) -> bool {
         self.0.is_none_or(|limit| bytes <= (limit / RECORD_SHARE).max(RECORD_BYTES_MIN) as u64)
     }
 
@@ -310,7 +311,7 @@ impl<'d> OneLog<'d> {
             } else {
                 let bytes = claimed_bytes(head).filter(|&bytes| bytes <= pieces.length - end.length);
                 let Some(bytes) = bytes else { break };
-                if !room.has(bytes) {
+                if !room.has(bytes - RECORD_HEADER_BYTES as u64) {
                     match pieces.hold_record(name, end.length, bytes)? {
                         true => return Err(room.refuse(path, end.length, bytes)),
                         false => break,

@@ -15,7 +15,8 @@ pub(crate) fn command(test: &str, variables: &[(&str, &OsStr)]) -> Command {
 pub(crate) fn output_of(test: &str, variables: &[(&str, &OsStr)]) -> String {
     let output = command(test, variables).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{test} ended with {}: {text}", output.status);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{test} ended with {}: {text}{errors}", output.status);
     text.into_owned()
 }
 

@@ -1,9 +1,11 @@
 //! Damage to the log: what is cut off, and what is refused.
 
+use std::path::PathBuf;
+
 use model::platform::Disk;
 use model::store::NewNodes;
 use model::{ErrorCode, GraphStore};
-use storage::{NativeStore, OpenOptions};
+use storage::{NativeStore, OpenMode, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
@@ -214,6 +216,31 @@ fn a_flipped_bit_in_a_log_that_was_not_closed_is_corrupt_up_to_the_last_group() 
         directory.write(&path, &bytes);
         let opened = NativeStore::open(directory.path(), OpenOptions::default(), directory.platform());
         assert_eq!(opened.err().map(|error| error.code()), Some(ErrorCode::Corrupt), "byte {at}");
+    }
+}
+
+#[test]
+fn the_limit_that_a_transaction_was_written_with_is_one_that_opens_its_log() {
+    const TEXT: usize = 3 << 20;
+    let options = OpenOptions { memory_bytes_max: Some(8 << 20), ..OpenOptions::create() };
+    let directory = TestDirectory::new();
+    let store = directory.open_with(options);
+    for commit in 1..=3 {
+        let mut transaction = store.write().unwrap();
+        let key = transaction.property_key("text").unwrap();
+        let values = [model::Column::from_values(&[model::Value::string(&"x".repeat(TEXT))])];
+        transaction.create_nodes(&NewNodes { count: 1, labels: &[], keys: &[key], properties: &values }).unwrap();
+        transaction.commit().unwrap();
+        // The state that a killed process leaves.
+        let other = TestDirectory::new();
+        drop(other.open());
+        let beside = |path: PathBuf| other.path().join(path.file_name().unwrap());
+        let files: Vec<_> = directory.files().into_iter().map(|(path, bytes)| (beside(path), bytes)).collect();
+        other.restore(&files);
+        for mode in [OpenMode::ReadOnly, OpenMode::Existing] {
+            let store = other.open_with(OpenOptions { mode, ..options });
+            assert_eq!(store.read().unwrap().statistics().nodes, commit, "{mode:?}");
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod memory;
 mod memory_backup;
 mod memory_check;
 mod memory_large;
+mod memory_log;
 mod memory_writes;
 mod numbered;
 mod opening;
