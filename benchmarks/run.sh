@@ -45,8 +45,11 @@ for part in $parts; do
     advice)
       mkdir -p "$cache/advice"; KNOT=target/release/knot "$python" benchmarks/advice.py "$cache/advice" "${CASES:-100}" ${SEED:+"$SEED"} ;;
     server)
+      "$python" -c 'import neo4j' 2>/dev/null || "$cache/env/bin/pip" install --quiet neo4j==6.0.3
       cargo build --release --quiet -p knotwork-client --example server_load
-      KNOT=target/release/knot LOAD=target/release/examples/server_load "$python" benchmarks/server.py "$cache/server" ;;
+      cargo build --release --quiet -p knotwork-bolt --example canned_server
+      KNOT=target/release/knot LOAD=target/release/examples/server_load CANNED=target/release/examples/canned_server \
+        "$python" benchmarks/server.py "$cache/server" ;;
     shapes)
       "$python" -c 'import neug' 2>/dev/null || "$cache/env/bin/pip" install --quiet neug==0.3.0
       "$python" benchmarks/shapes.py "$cache/shapes" ;;

@@ -1,6 +1,9 @@
-"""A server beside Neo4j 5.26, by the same client in Rust: point reads, commits, records of one result, connections that rest.
+"""A server beside Neo4j 5.26, by the same client in Rust: point reads, commits, records of one result, connections that rest; and
+beside a server of canned answers, by that client and by Neo4j's driver for Python: what the protocol, the network and the clients
+cost without a database.
 
-    KNOT=target/release/knot LOAD=target/release/examples/server_load benchmarks/server.py FOLDER
+    KNOT=target/release/knot LOAD=target/release/examples/server_load CANNED=target/release/examples/canned_server \
+        benchmarks/server.py FOLDER
 
 Each figure is the median of ROUNDS rounds (5) in turns, the order changing from round to round; both servers run all the time, one of
 them at work. NEO4J=FOLDER names a folder with the jars of Neo4j; without it, Knotwork is measured alone. CONNECTIONS (8), SECONDS (4)
@@ -16,7 +19,7 @@ import subprocess
 import sys
 import time
 
-KNOT, LOAD = os.environ["KNOT"], os.environ["LOAD"]
+KNOT, LOAD, CANNED = os.environ["KNOT"], os.environ["LOAD"], os.environ["CANNED"]
 FOLDER = pathlib.Path(sys.argv[1])
 ROUNDS, SECONDS = int(os.environ.get("ROUNDS", 5)), int(os.environ.get("SECONDS", 4))
 CONNECTIONS, PERSONS = int(os.environ.get("CONNECTIONS", 8)), int(os.environ.get("PERSONS", 100_000))
@@ -67,7 +70,20 @@ def neo4j():
     return "Neo4j", port, process
 
 
+def canned():
+    process = subprocess.Popen([CANNED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return "canned", int(process.stdout.readline().rsplit(":", 1)[1]), process
+
+
+def python_reads(port):
+    """Point reads a second of Neo4j's driver for Python, one after the other."""
+    words = [sys.executable, pathlib.Path(__file__).with_name("server_driver.py"), str(port), str(SECONDS), str(PERSONS)]
+    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
 def load(port, *arguments):
+    if arguments[0] == "python":
+        return python_reads(port)
     words = [LOAD, f"bolt://127.0.0.1:{port}", *map(str, arguments)]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
@@ -128,11 +144,13 @@ def idle(server, count):
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
-    servers = [knotwork()] + ([neo4j()] if JARS else [])
+    servers = [knotwork()] + ([neo4j()] if JARS else []) + [canned()]
     try:
-        for _, port, _ in servers:
-            fill(port)
+        for name, port, _ in servers:
+            if name != "canned":
+                fill(port)
         loads = {
+            "driver for Python": ("python",),
             "point reads, 1 connection": ("reads", 1, SECONDS, PERSONS),
             f"point reads, {CONNECTIONS} connections": ("reads", CONNECTIONS, SECONDS, PERSONS),
             f"commits, {CONNECTIONS} connections": ("writes", CONNECTIONS, SECONDS, PERSONS),
@@ -142,6 +160,8 @@ def main():
         for round_ in range(ROUNDS):
             for name, arguments in loads.items():
                 for server in servers if round_ % 2 == 0 else servers[::-1]:
+                    if server[0] == "canned" and arguments[0] not in ("python", "reads"):
+                        continue
                     for figure, value in load(server[1], *arguments).items():
                         found.setdefault((name, figure), {}).setdefault(server[0], []).append(value)
         print(f"medians of {ROUNDS} rounds, {os.cpu_count()} processors, client and servers on the same machine")
@@ -153,13 +173,16 @@ def main():
         print(f"an echo of 60 bytes between two processes takes {echo_us():.1f} µs here")
 
         def goal(what, value, is_met):
-            print(f"goal: {what}: {value:,.1f}{'' if is_met else '  MISSED'}")
+            print(f"goal: {what}: {value:,.2f}{'' if is_met else '  MISSED'}")
             misses.extend([] if is_met else [what])
 
         p50 = median["point reads, 1 connection", "p50_us"]
         goal("point read, p50, at most 25 µs", p50, p50 <= 25)
         rate = median[f"point reads, {CONNECTIONS} connections", "per_second"]
         goal("point reads, at least 60,000 a second", rate, rate >= 60_000)
+        driven = found["driver for Python", "p50_us"]
+        ratio = statistics.median(a / b for a, b in zip(driven["Knotwork"], driven["canned"]))
+        goal("driver for Python: p50 as a share of that beside canned answers, at most 1.05", ratio, ratio <= 1.05)
         rows = median["one result", "rows_per_second"]
         goal("records, at least 3 million a second", rows, rows >= 3e6)
         held, p99 = idle(servers[0], 1_000)

@@ -123,7 +123,7 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, 
         let made = transaction.create_constraint(Constraint { name, subject, keys, rule }, interrupt);
         match made.and_then(|()| transaction.commit()) {
             Ok(()) => {}
-            Err(error) if is_of_new_store(&error) => return Err(error),
+            Err(error) if !is_broken_rule(&error) => return Err(error),
             Err(error) => {
                 let what = format!("the constraint {}, which what is left breaks", constraint.name);
                 losses.add(&Problem::of(store.path(), &error), 1, &What::Text(what));
@@ -137,7 +137,7 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, 
         let keys = renumber(schema, &mut *transaction, &index.keys)?;
         let made = transaction.create_index(Index { name: index.name.clone(), subject, keys }, interrupt);
         match made.and_then(|()| transaction.commit()) {
-            Err(error) if is_of_new_store(&error) => return Err(error),
+            Err(error) if !is_broken_rule(&error) => return Err(error),
             Err(error) => {
                 let what = What::Text(format!("the index {}", index.name));
                 losses.add(&Problem::of(store.path(), &error), 1, &what);
@@ -148,10 +148,9 @@ fn restore_rules(snapshot: &Snapshot, store: &NativeStore, losses: &mut Losses, 
     Ok(())
 }
 
-/// True for errors that are not of what was read, but of writing it.
-fn is_of_new_store(error: &Error) -> bool {
-    let codes = [ErrorCode::Cancelled, ErrorCode::Io, ErrorCode::DiskFull, ErrorCode::Closed, ErrorCode::Corrupt];
-    codes.contains(&error.code())
+/// True for errors of what was read: it breaks the rule. All others end the salvage.
+fn is_broken_rule(error: &Error) -> bool {
+    matches!(error.code(), ErrorCode::Constraint | ErrorCode::SchemaRule)
 }
 
 fn renumber(
