@@ -86,6 +86,7 @@ conclude() {
     sort -u -o "$failed" "$failed"
     new=$(comm -23 "$failed" <(known "$suite" | sort -u))
     echo "compat: $suite: $run ran, $(wc -l <"$failed") failed, $(grep -c . <<<"$new" || true) of them not known"
+    [ "${run:-0}" -gt 0 ] || { echo "compat: $suite: no test ran" >&2; return 1; }
     [ -z "$new" ] || { sed "s/^/    /" <<<"$new"; return 1; }
 }
 

@@ -6,11 +6,14 @@ use std::io::{ErrorKind, Read, Result, Write};
 
 use rustls::ServerConnection;
 
+use crate::limits::SEND_BYTES;
 use crate::socket::Socket;
 use crate::websocket;
 
 /// Bytes of a message that one frame of a WebSocket takes.
 const FRAME_BYTES: usize = 32 << 10;
+/// Bytes that are held to be sent with others.
+const HELD_BYTES_MAX: usize = 2 * SEND_BYTES;
 /// Bytes of answers to frames that wait because the client does not read; further ones are left out.
 const INSERTED_BYTES_MAX: usize = 64 << 10;
 
@@ -68,6 +71,10 @@ impl Outlet {
     /// Sends what the socket takes, without waiting. The bytes end with a message.
     pub(crate) fn send(&mut self, mut socket: &Socket, bytes: &[u8], now_ns: u64) -> Result<Sent> {
         let mut sent = Sent::default();
+        // What was held goes out together with these, so that the client wakes once.
+        if !self.rest.is_empty() && self.hold(bytes) {
+            sent.taken = bytes.len();
+        }
         loop {
             let left = &bytes[sent.taken..];
             if left.is_empty() && !self.has_rest() {
@@ -133,6 +140,29 @@ impl Outlet {
     /// A statement begins: its client hears the next sign of life that much later.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         self.moved_ns = self.moved_ns.max(now_ns);
+    }
+
+    /// Takes bytes, which end with a message, to be sent with those that come next, or when the front looks. False, and nothing is
+    /// taken, if too much would wait.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) -> bool {
+        if !self.is_whole || self.rest.len() + bytes.len() > HELD_BYTES_MAX {
+            return false;
+        }
+        match self.is_framed {
+            true => bytes.chunks(FRAME_BYTES).for_each(|part| {
+                websocket::append_frame(&mut self.rest, websocket::BINARY, part);
+            }),
+            false => self.rest.extend_from_slice(bytes),
+        }
+        true
+    }
+
+    /// Sends what is held, unless a message is half sent.
+    pub(crate) fn release(&mut self, socket: &Socket, now_ns: u64) -> Result<()> {
+        match self.is_whole && !self.rest.is_empty() {
+            true => self.send(socket, &[], now_ns).map(drop),
+            false => Ok(()),
+        }
     }
 
     /// Says that the server is alive, if it was silent for so long, and stands between two messages.

@@ -212,14 +212,17 @@ impl Wire {
         self.is_running.load(Ordering::Acquire)
     }
 
-    /// Says to the client of a statement that lasts that the server is alive, once it was silent for that long.
+    /// Sends what a statement that lasts has held back, and says to its client that the server is alive, once it was silent for
+    /// that long.
     pub(crate) fn beat(&self, now_ns: u64, interval_ns: u64) {
-        if self.is_http() {
-            return;
-        }
         // A thread that has it sends something better.
         let Ok(mut outlet) = self.outlet.try_lock() else { return };
-        if outlet.beat(&self.stream, now_ns, interval_ns).is_err() {
+        let released = outlet.release(&self.stream, now_ns);
+        let beaten = released.and_then(|()| match self.is_http() {
+            true => Ok(()),
+            false => outlet.beat(&self.stream, now_ns, interval_ns),
+        });
+        if beaten.is_err() {
             self.give_up();
         }
     }
@@ -410,6 +413,12 @@ impl Wire {
             self.give_up();
             Sent::default()
         })
+    }
+
+    /// Takes bytes, which end with a message, to be sent with those that come next, or when the front looks; false if too much
+    /// would wait.
+    pub(crate) fn hold(&self, bytes: &[u8]) -> bool {
+        !self.is_gone() && self.outlet().hold(bytes)
     }
 
     /// True if bytes that were taken to be sent wait for the client to read.

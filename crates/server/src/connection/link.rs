@@ -94,6 +94,18 @@ impl Link {
         };
     }
 
+    /// Sends what is there together with what comes next: a statement that is short answers in one piece. If it lasts, the front
+    /// sends it at its next look.
+    pub(crate) fn send_soon(&mut self) {
+        if let Some(reply) = &mut self.reply {
+            reply.advance(&mut self.out);
+        }
+        match self.wire.hold(&self.out) {
+            true => self.out.clear(),
+            false => self.flush(),
+        }
+    }
+
     /// Bytes of answers that were not sent.
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.out.len() + self.reply.as_ref().map_or(0, |reply| reply.waiting())

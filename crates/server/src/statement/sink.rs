@@ -22,7 +22,10 @@ use crate::{administration, convert, failure};
 impl Link {
     /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else.
     fn answer_about_streams(&mut self) -> bool {
-        self.receive();
+        // The front hears of everything else meanwhile.
+        if self.answering.is_none() && !self.wire.has_message() {
+            self.receive();
+        }
         loop {
             self.pump();
             if self.answering.is_some() || self.wire.is_interrupted() || self.out.len() >= UNSENT_BYTES_MAX {
@@ -343,8 +346,9 @@ impl ResultSink for Sink<'_> {
         self.open(names);
         // A client that asks for rows only then is told now; most have asked already, and get both at once.
         // Our own client learns from it what is committed, should this process end.
-        if self.link.own.is_some() || !self.link.wire.has_message() {
-            self.link.flush();
+        match self.is_committed() == Some(true) || !self.link.wire.has_message() {
+            true => self.link.flush(),
+            false => self.link.send_soon(),
         }
         Ok(())
     }
@@ -386,7 +390,7 @@ impl ResultSink for Sink<'_> {
             }
         }
         // Rows that are slow to come are sent as they come.
-        self.link.flush();
+        self.link.send_soon();
         Ok(!self.link.wire.is_gone())
     }
 }
