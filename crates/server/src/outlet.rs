@@ -96,12 +96,13 @@ impl Outlet {
 
     fn step(&mut self, socket: &mut &Socket, bytes: &[u8], sent: &mut Sent) -> Result<()> {
         self.push_rest(socket, sent)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
         if self.is_framed {
             let taken = bytes.len().min(FRAME_BYTES);
-            if taken > 0 {
-                websocket::append_frame(&mut self.rest, websocket::BINARY, &bytes[..taken]);
-                sent.taken += taken;
-            }
+            websocket::append_frame(&mut self.rest, websocket::BINARY, &bytes[..taken]);
+            sent.taken += taken;
             return self.push_rest(socket, sent);
         }
         let Some(tls) = &mut self.tls else {
