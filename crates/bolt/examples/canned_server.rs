@@ -1,5 +1,5 @@
 //! A server of Bolt that gives every statement the same answer, one row with one name, and looks at nothing: what the protocol, the
-//! network and the client of a benchmark cost without a database. Prints its address; ends with standard input.
+//! network and the client of a benchmark cost without a database. The answer has the parts that `knot serve` sends. Prints its address; ends with standard input.
 
 #![allow(
     clippy::print_stdout,
@@ -31,22 +31,31 @@ fn put_answer(message: &[u8], out: &mut Vec<u8>) {
             encoder.entry("connection_id", "bolt-1");
         }),
         Some(&RUN) => answer::success(out, |encoder| {
-            encoder.map(2);
+            encoder.map(3);
             encoder.string("fields");
             encoder.list(1);
             encoder.string("name");
             encoder.string("t_first");
             encoder.int(0);
+            encoder.entry("db", "neo4j");
         }),
         Some(&PULL) => {
             answer::record(out, 1, |encoder| encoder.string("person 12345"));
             answer::success(out, |encoder| {
-                encoder.map(4);
-                encoder.entry("bookmark", "canned:1");
+                encoder.map(5);
                 encoder.entry("type", "r");
-                encoder.entry("db", "neo4j");
                 encoder.string("t_last");
                 encoder.int(0);
+                encoder.entry("db", "neo4j");
+                encoder.string("statuses");
+                encoder.list(1);
+                encoder.map(3);
+                encoder.entry("gql_status", "00000");
+                encoder.entry("status_description", "note: successful completion");
+                encoder.string("diagnostic_record");
+                encoder.map(3);
+                answer::diagnostic_record(encoder);
+                encoder.entry("bookmark", "canned:0123456789abcdef:1");
             });
         }
         _ => answer::success(out, |encoder| encoder.map(0)),
