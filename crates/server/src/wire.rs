@@ -6,6 +6,7 @@
 //! The first byte tells the transport: TLS begins with 0x16, a process that passes its sockets with [`HANDOVER_FIRST`]; all else
 //! is plain.
 
+use std::cell::RefCell;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -59,6 +60,12 @@ pub(crate) struct Wire {
     is_running: AtomicBool,
     /// True while a transaction is committed, which only the server itself stops.
     is_committing: AtomicBool,
+}
+
+thread_local! {
+    /// Bytes as a socket gives them: one buffer for each thread, since clearing one for each request would empty the caches of the
+    /// processor.
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
 }
 
 /// Form of the bytes of a connection.
@@ -258,10 +265,13 @@ impl Wire {
 
     /// Takes what has arrived from the socket by now, without waiting.
     pub(crate) fn receive(&self, now_ns: u64) {
+        BUFFER.with_borrow_mut(|buffer| self.receive_by(buffer, now_ns));
+    }
+
+    fn receive_by(&self, buffer: &mut [u8], now_ns: u64) {
         let mut inbox = self.lock();
-        let mut buffer = [0; READ_BYTES];
         while !self.is_gone() && inbox.has_room() {
-            match (&self.stream).read(&mut buffer) {
+            match (&self.stream).read(buffer) {
                 Ok(0) => self.give_up(),
                 Ok(count) => {
                     self.take_in(&mut inbox, &buffer[..count], now_ns);
