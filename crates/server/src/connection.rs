@@ -16,8 +16,8 @@ use model::limits::VALUE_DEPTH_MAX;
 use crate::convert::Form;
 use crate::databases::{Found, Place};
 use crate::limits::{
-    HALF_MESSAGE_TIME, HTTP_IDLE_TIME, LINGER, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX,
-    UNSENT_BYTES_MAX, VALUES_PER_MESSAGE,
+    HALF_MESSAGE_TIME, HTTP_IDLE_TIME, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX,
+    VALUES_PER_MESSAGE,
 };
 use crate::serve::Server;
 use crate::transactions::Transaction;
@@ -218,9 +218,13 @@ impl Connection {
 
     /// Does what the client has asked, until it asks nothing more.
     pub(crate) fn serve(&mut self) -> Next {
+        let mut is_new = false;
         loop {
             self.check_time();
-            self.link.receive();
+            // What has just come is looked at before it is asked for more.
+            if !std::mem::take(&mut is_new) {
+                self.link.receive();
+            }
             if let Some(stream) = self.link.wire.handover() {
                 self.link.server.guests.take_in(self.link.server.clone(), stream);
                 return Next::Leave;
@@ -247,7 +251,9 @@ impl Connection {
             if self.link.server.is_ending() && !self.is_at_work() {
                 return Next::Close;
             }
-            if self.link.server.pool.is_short() || !self.link.wire.wait(false, LINGER) {
+            let server = &self.link.server;
+            is_new = !server.pool.is_short() && self.link.wire.receive_soon(|| server.now_ns());
+            if !is_new {
                 self.quiet_since_ns = (self.is_http && !self.is_stranger).then(|| self.link.server.now_ns());
                 self.leave();
                 return Next::Park;

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 use database::SOCKET_NAME;
 use model::error;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::limits::LINGER;
 
 /// Longer paths are no addresses of sockets; systems allow 103 bytes, or 107.
 const PATH_BYTES_MAX: usize = 100;
@@ -120,6 +123,12 @@ pub(crate) fn at_short_path<T>(directory: &Path, work: impl FnOnce(&Path) -> Res
     work(&PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())).join(SOCKET_NAME))
 }
 
+/// Without a signal if the client has left. Elsewhere the standard library has asked for that.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const QUIETLY: SendFlags = SendFlags::empty();
+
 /// One end of a connection.
 pub(crate) enum Socket {
     Tcp(TcpStream),
@@ -127,16 +136,26 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Reads and writes never wait from now on.
+    /// Sets what all connections have. Reads and writes never wait, but for [`Socket::read_soon`].
     pub(crate) fn prepare(&self) -> Result<()> {
+        let limit = Some(LINGER).filter(|limit| !limit.is_zero());
         match self {
             Socket::Tcp(stream) => {
-                stream.set_nonblocking(true)?;
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(limit)?;
                 stream.set_nodelay(true)?;
                 Ok(rustix::net::sockopt::set_socket_keepalive(stream, true)?)
             }
-            Socket::Unix(stream) => stream.set_nonblocking(true),
+            Socket::Unix(stream) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(limit)
+            }
         }
+    }
+
+    /// Reads what comes soon: waits for it as long as a thread lingers. One call of the system, where a poll and a read are two.
+    pub(crate) fn read_soon(&self, buffer: &mut [u8]) -> Result<usize> {
+        Ok(recv(self, buffer, RecvFlags::empty())?.1)
     }
 
     /// Acknowledges at once what has arrived. Systems wait with that for an answer to go with it, some 40 ms, and clients that
@@ -182,19 +201,13 @@ impl AsFd for Socket {
 
 impl Read for &Socket {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        match self {
-            Socket::Tcp(stream) => (&*stream).read(buffer),
-            Socket::Unix(stream) => (&*stream).read(buffer),
-        }
+        Ok(recv(self, buffer, RecvFlags::DONTWAIT)?.1)
     }
 }
 
 impl Write for &Socket {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        match self {
-            Socket::Tcp(stream) => (&*stream).write(bytes),
-            Socket::Unix(stream) => (&*stream).write(bytes),
-        }
+        Ok(send(self, bytes, SendFlags::DONTWAIT | QUIETLY)?)
     }
 
     fn flush(&mut self) -> Result<()> {

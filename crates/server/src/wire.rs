@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::arrivals::Share;
 use crate::http::{Refusal, plain_answer};
 use crate::inbox::{Greeting, Heard, Inbox};
-use crate::limits::READ_BYTES;
+use crate::limits::{LINGER, READ_BYTES};
 use crate::outlet::{Outlet, Sent};
 use crate::socket::Socket;
 use crate::tls::Identity;
@@ -276,11 +276,7 @@ impl Wire {
                 Ok(count) => {
                     self.take_in(&mut inbox, &buffer[..count], now_ns);
                     if count < buffer.len() {
-                        if inbox.is_http() && inbox.half_since_ns().is_some() {
-                            // The client may keep the body back until its head was acknowledged.
-                            self.stream.acknowledge();
-                        }
-                        return;
+                        return self.acknowledge_half(&inbox);
                     }
                 }
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
@@ -291,6 +287,34 @@ impl Wire {
         // Without room nothing is read, and the end is not found by reading.
         if !self.is_gone() && self.is_hung_up() {
             self.give_up();
+        }
+    }
+
+    /// Waits for a request as long as a thread lingers, and takes what has come. False if nothing has.
+    pub(crate) fn receive_soon(&self, now_ns: impl FnOnce() -> u64) -> bool {
+        if LINGER.is_zero() || !self.has_room() {
+            return self.wait(false, LINGER);
+        }
+        BUFFER.with_borrow_mut(|buffer| match self.stream.read_soon(buffer) {
+            Ok(count) if count > 0 => {
+                let mut inbox = self.lock();
+                self.take_in(&mut inbox, &buffer[..count], now_ns());
+                self.acknowledge_half(&inbox);
+                true
+            }
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => false,
+            Err(cause) if cause.kind() == ErrorKind::Interrupted => true,
+            Ok(_) | Err(_) => {
+                self.give_up();
+                true
+            }
+        })
+    }
+
+    /// Acknowledges half a request of HTTP: the client may keep the body back until its head was acknowledged.
+    fn acknowledge_half(&self, inbox: &Inbox) {
+        if inbox.is_http() && inbox.half_since_ns().is_some() {
+            self.stream.acknowledge();
         }
     }
 
