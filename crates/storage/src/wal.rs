@@ -65,6 +65,9 @@ pub(crate) struct LogName {
     pub(crate) is_linked: bool,
 }
 
+/// Mark at the end of a log that calls all before it durable.
+pub(crate) type Seal = [u8; GROUP_MARK_BYTES];
+
 /// End of the log before, at the time when this one took its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
@@ -120,6 +123,13 @@ impl LogName {
         mark[4..8].copy_from_slice(&self.checksum(&[durable], place).to_le_bytes());
         mark[8..].copy_from_slice(&durable.to_le_bytes());
         mark
+    }
+
+    /// The seal of a log with that end; none if it has no seal.
+    pub(crate) fn seal_of(self, end: &replay::WalEnd) -> Option<Seal> {
+        // Logs of version 2 begin without a mark.
+        let place = end.length.checked_sub(GROUP_MARK_BYTES as u64).filter(|&place| place >= HEADER_BYTES as u64)?;
+        end.is_sealed.then(|| self.mark(place, place))
     }
 
     /// Number of bytes that the mark at byte `place` calls durable, if a sound one stands at the start of `bytes`.

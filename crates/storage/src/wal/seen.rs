@@ -12,6 +12,7 @@ use model::Result;
 use model::platform::{Disk, MappedFile};
 
 use super::EMPTY_LOG_BYTES;
+use super::Seal;
 use super::replay::{OneLog, Record, RecordRoom, Replayed, WalEnd};
 use crate::codec::bytes::Get;
 use crate::error::StorageError;
@@ -117,9 +118,11 @@ impl SeenLogs {
 }
 
 impl SeenLog {
-    /// End of its sound part.
-    pub(crate) fn end(&self, directory: &Path, identity: u64) -> Result<WalEnd> {
-        OneLog::mapped(&*self.map, directory, self.number, identity)?.replay(None, &mut |_| Ok(()))
+    /// End of its sound part, and the seal with which it ends, if there is one.
+    pub(crate) fn end(&self, directory: &Path, identity: u64) -> Result<(WalEnd, Option<Seal>)> {
+        let mut log = OneLog::mapped(&*self.map, directory, self.number, identity)?;
+        let end = log.replay(None, &mut |_| Ok(()))?;
+        Ok((end, log.name.seal_of(&end)))
     }
 }
 
