@@ -295,6 +295,7 @@ def test_passwords_are_changed_by_their_users_and_stand_nowhere(server, serve, t
     assert oct((tmp_path / "audit").stat().st_mode & 0o777) == "0o600"
 
 
+@pytest.mark.timeout(120 + 10 * int(os.environ.get("SERVER_KILLS", "4")))
 @pytest.mark.parametrize("kills", [int(os.environ.get("SERVER_KILLS", "4"))])
 def test_a_kill_leaves_whole_databases_and_users(serve, tmp_path, kills):
     seed = int(os.environ.get("FUZZ_SEED", "43"))

@@ -130,6 +130,45 @@ def test_idle_connections_hold_no_threads(serve):
         assert client.summary() == SUCCESS and client.summary() == SUCCESS
 
 
+@pytest.mark.timeout(900)
+def test_many_clients_a_tenth_of_which_is_slow(serve):
+    """`SERVER_CONNECTIONS=10000` is what docs/server.md tells of."""
+    connections, rows = int(os.environ.get("SERVER_CONNECTIONS", "300")), 20_000
+    server = serve("--connections", str(connections + 10), "--patience", "1s")
+    clients, times = [], []
+    with server.driver() as driver:
+        check_alive(driver)
+        for number in range(connections):
+            client = server.client(receive_buffer=4096).log_in(server.password())
+            clients.append(client)
+            if number % 10 == 0:
+                # It asks for more than its connection holds, and does not read.
+                client.run(f"UNWIND range(1, {rows}) AS i RETURN i, 'a text that takes some room on its way ' + i AS t")
+                client.send(message(PULL, {"n": -1}))
+        for _ in range(300):
+            start = time.monotonic()
+            check_alive(driver)
+            times.append(time.monotonic() - start)
+        times.sort()
+        print(f"{connections} connections: {times[150] * 1e3:.1f} ms, p99 {times[297] * 1e3:.1f} ms, {server.threads()} threads, "
+              f"{server.resident_mib():.0f} MiB")
+        assert times[150] < 1
+        # Those that read at last get all rows, and those that asked nothing are served.
+        step = 10 * max(1, connections // 500)
+        for client in clients[::step]:
+            assert client.summary() == SUCCESS
+            found = 0
+            while client.answer()[0] == 0x71:
+                found += 1
+            assert found == rows
+        for client in clients[1::step]:
+            client.run("RETURN 1")
+            client.send(message(PULL, {"n": -1}))
+            assert client.summary() == SUCCESS and client.summary() == SUCCESS
+    for client in clients:
+        client.close()
+
+
 def test_too_many_statements_are_told_so(serve):
     server = serve("--statements", "1")
     long = "UNWIND range(1, 1000000) AS i UNWIND range(1, 100000) AS j WITH i, j WHERE i * j = -1 RETURN count(*)"

@@ -6,12 +6,13 @@ import signal
 import threading
 import time
 
-import neo4j
+import pytest
 from neo4j.exceptions import DriverError, Neo4jError
 
 KILLS = int(os.environ.get("SERVER_KILLS", "5"))
 
 
+@pytest.mark.timeout(120 + 10 * KILLS)
 def test_no_acknowledged_commit_is_lost(serve, tmp_path):
     seed = int(os.environ.get("FUZZ_SEED", "41"))
     print(f"FUZZ_SEED={seed}")
