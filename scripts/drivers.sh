@@ -9,6 +9,7 @@
 #   scripts/drivers.sh -k values       the same, with arguments for pytest
 #   KNOT=target/release/knot scripts/drivers.sh      with another binary
 #   SERVER_KILLS=200 scripts/drivers.sh -k kills     many kills
+#   SERVER_CONNECTIONS=9900 scripts/drivers.sh -k slow  many clients, a tenth of which does not read
 #   DRIVERS=all scripts/drivers.sh -k other_drivers  other languages, whose packages may take ten minutes each
 #   TOOLS=1 scripts/drivers.sh -k tools              sessions of large tools too (400 MB of packages)
 set -euo pipefail
