@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use model::platform::Disk;
 use model::store::NewNodes;
 use model::{ErrorCode, GraphStore};
-use storage::{NativeStore, OpenMode, OpenOptions};
+use storage::{Maintenance, NativeStore, OpenMode, OpenOptions};
 use testing::random::{SeededRandom, seed_or};
 
 use crate::directory::TestDirectory;
@@ -222,7 +222,9 @@ fn a_flipped_bit_in_a_log_that_was_not_closed_is_corrupt_up_to_the_last_group() 
 #[test]
 fn the_limit_that_a_transaction_was_written_with_is_one_that_opens_its_log() {
     const TEXT: usize = 3 << 20;
-    let options = OpenOptions { memory_bytes_max: Some(8 << 20), ..OpenOptions::create() };
+    // Nobody changes the files while they are copied.
+    let maintenance = Maintenance::Inline;
+    let options = OpenOptions { memory_bytes_max: Some(8 << 20), maintenance, ..OpenOptions::create() };
     let directory = TestDirectory::new();
     let store = directory.open_with(options);
     for commit in 1..=3 {
