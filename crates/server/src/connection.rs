@@ -221,7 +221,7 @@ impl Connection {
         let mut is_new = false;
         loop {
             self.check_time();
-            // What has just come is looked at before it is asked for more.
+            // Requests that have just come are looked at before there is another read.
             if !std::mem::take(&mut is_new) {
                 self.link.receive();
             }

@@ -71,7 +71,7 @@ impl Outlet {
     /// Sends what the socket takes, without waiting. The bytes end with a message.
     pub(crate) fn send(&mut self, mut socket: &Socket, bytes: &[u8], now_ns: u64) -> Result<Sent> {
         let mut sent = Sent::default();
-        // What was held goes out together with these, so that the client wakes once.
+        // Bytes that were held go out together with these, so that the client wakes once.
         if !self.rest.is_empty() && self.hold(bytes) {
             sent.taken = bytes.len();
         }

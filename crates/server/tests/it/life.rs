@@ -28,7 +28,7 @@ fn a_statement_that_lasts_gives_signs_of_life() {
     client.send(&message(RESET, vec![]));
     client.expect(IGNORED);
     client.expect(SUCCESS);
-    // What is known at the start does not wait for the end, though its rows are asked for already.
+    // The columns do not wait for the end, though the rows are asked for already.
     client.send(&[run(ENDLESS, map(&[])), pull()].concat());
     client.expect(SUCCESS);
     client.hear();
