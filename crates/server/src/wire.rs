@@ -222,10 +222,12 @@ impl Wire {
     /// Sends what a statement that lasts has held back, and says to its client that the server is alive, once it was silent for
     /// that long.
     pub(crate) fn beat(&self, now_ns: u64, interval_ns: u64) {
+        // Before the outlet is locked: whoever takes bytes in locks the inbox first, then the outlet.
+        let is_http = self.is_http();
         // A thread that has it sends something better.
         let Ok(mut outlet) = self.outlet.try_lock() else { return };
         let released = outlet.release(&self.stream, now_ns);
-        let beaten = released.and_then(|()| match self.is_http() {
+        let beaten = released.and_then(|()| match is_http {
             true => Ok(()),
             false => outlet.beat(&self.stream, now_ns, interval_ns),
         });
