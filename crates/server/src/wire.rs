@@ -5,6 +5,8 @@
 //!
 //! The first byte tells the transport: TLS begins with 0x16, a process that passes its sockets with [`HANDOVER_FIRST`]; all else
 //! is plain.
+//!
+//! Invariant: locks are taken in the order inbox, transport, outlet. The front and the threads take them at the same time.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read};
@@ -222,7 +224,7 @@ impl Wire {
     /// Sends what a statement that lasts has held back, and says to its client that the server is alive, once it was silent for
     /// that long.
     pub(crate) fn beat(&self, now_ns: u64, interval_ns: u64) {
-        // Before the outlet is locked: whoever takes bytes in locks the inbox first, then the outlet.
+        // The inbox is locked before the outlet.
         let is_http = self.is_http();
         // A thread that has it sends something better.
         let Ok(mut outlet) = self.outlet.try_lock() else { return };

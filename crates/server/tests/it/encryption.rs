@@ -5,12 +5,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bolt::Value;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 use server::{Settings, Tls, tls};
 
-use super::client::{Client, ENDLESS, IGNORED, RESET, SUCCESS, map, message, pull, run, socket, text};
+use super::client::{Client, ENDLESS, IGNORED, PULL, RESET, SUCCESS, map, message, pull, run, socket, text};
 use super::running::{Running, folder};
 
 /// A server with a certificate of its own, and the certificate.
@@ -82,6 +83,35 @@ fn signs_of_life_and_reset_come_through() {
     client.send(&message(RESET, vec![]));
     client.expect(IGNORED);
     client.expect(SUCCESS);
+}
+
+#[test]
+fn clients_that_reset_in_the_middle_of_rows_stop_nobody() {
+    let (running, trusted) = start(Settings::default(), true);
+    let secured = || secure(socket(running.address), &trusted, rustls::ALL_VERSIONS);
+    let (many, few) =
+        (run("UNWIND range(1, 10000000) AS i RETURN i, 'abcdefgh' AS t", map(&[])), map(&[("n", Value::Int(10))]));
+    let asked = [many, message(PULL, vec![few])].concat();
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let (mut client, asked) = (Client::log_in(secured(), "5.8"), &asked);
+            scope.spawn(move || {
+                for round in 0..600_u64 {
+                    client.send(asked);
+                    std::thread::sleep(Duration::from_micros((round + worker) * 7 % 20 * 400));
+                    client.send(&message(RESET, vec![]).repeat(6));
+                    let mut resets = 0;
+                    // The answers to both requests come first, whether they were carried out or not.
+                    while resets < 6 {
+                        let (tag, fields) = client.answer().unwrap();
+                        resets += u64::from(tag == SUCCESS && fields == map(&[]));
+                    }
+                }
+                assert_eq!(client.rows("RETURN 1 AS x"), 1);
+            });
+        }
+    });
+    assert_eq!(Client::log_in(secured(), "5.8").rows("RETURN 1 AS x"), 1);
 }
 
 #[test]
