@@ -1,5 +1,6 @@
 //! A server of Bolt that gives every statement the same answer, one row with one name, and looks at nothing: what the protocol, the
-//! network and the client of a benchmark cost without a database. The answer has the parts that `knot serve` sends. Prints its address; ends with standard input.
+//! network and the client of a benchmark cost without a database. The answer has the parts that `knot serve` sends.
+//! Prints its address; ends with standard input.
 
 #![allow(
     clippy::print_stdout,

@@ -101,7 +101,7 @@ impl Outlet {
         }
         if self.is_framed {
             let taken = bytes.len().min(FRAME_BYTES);
-            websocket::append_frame(&mut self.rest, websocket::BINARY, &bytes[..taken]);
+            self.put(&bytes[..taken]);
             sent.taken += taken;
             return self.push_rest(socket, sent);
         }
@@ -149,13 +149,18 @@ impl Outlet {
         if !self.is_whole || self.rest.len() + bytes.len() > HELD_BYTES_MAX {
             return false;
         }
+        self.put(bytes);
+        true
+    }
+
+    /// Takes bytes, in frames if messages go in such.
+    fn put(&mut self, bytes: &[u8]) {
         match self.is_framed {
             true => bytes.chunks(FRAME_BYTES).for_each(|part| {
                 websocket::append_frame(&mut self.rest, websocket::BINARY, part);
             }),
             false => self.rest.extend_from_slice(bytes),
         }
-        true
     }
 
     /// Sends what is held, unless a message is half sent.
@@ -173,10 +178,7 @@ impl Outlet {
         }
         // Both bytes are sent, or the second one before anything else.
         self.moved_ns = now_ns;
-        match self.is_framed {
-            true => websocket::append_frame(&mut self.rest, websocket::BINARY, &[0, 0]),
-            false => self.rest = vec![0, 0],
-        }
+        self.put(&[0, 0]);
         ignoring_waits(self.step(&mut socket, &[], &mut Sent::default()))
     }
 

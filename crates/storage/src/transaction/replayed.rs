@@ -50,15 +50,17 @@ impl Snapshot {
         let mut has_all_own = true;
         while payload.left() > 0 {
             let operation = match operation(payload) {
-                Ok(operation) => own.renamed(operation),
+                Ok(operation) => operation,
                 Err(error) => {
                     lost(&error, "the rest of a transaction of the log".to_owned());
                     break;
                 }
             };
             let (what, makes_edges) = (self.tell(&operation), matches!(operation, Operation::CreateEdges { .. }));
-            let before = self.clone();
-            let checked = if has_all_own || !names_own(&operation) {
+            // Places among the edges of the record mean others once some are lost, in memory and in files.
+            let is_known = has_all_own || !names_own(&operation);
+            let (operation, before) = (own.renamed(operation), self.clone());
+            let checked = if is_known {
                 self.check_bounds(&operation, own.first()).and_then(|()| self.check_there(&operation))
             } else {
                 Err(error!(NotFound, "it changes edges of an operation that is lost"))
