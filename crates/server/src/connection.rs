@@ -12,6 +12,7 @@ use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, answer, own};
 use database::{Client, DATABASE_NAME, Database, Quota, Session};
 use model::limits::VALUE_DEPTH_MAX;
+use parking_lot::Mutex;
 
 use crate::convert::Form;
 use crate::databases::{Found, Place};
@@ -23,7 +24,7 @@ use crate::serve::Server;
 use crate::transactions::Transaction;
 use crate::wire::Wire;
 use crate::{failure, login, statement};
-pub(crate) use link::Link;
+pub(crate) use link::{HeldLink, Link};
 
 /// Fate of a connection that a thread has served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +37,29 @@ pub(crate) enum Next {
     Leave,
 }
 
+/// A connection that a thread serves, as the front sees it.
+#[derive(Clone)]
+pub(crate) struct AtWork {
+    pub(crate) wire: Arc<Wire>,
+    link: Arc<Mutex<Link>>,
+}
+
+impl AtWork {
+    /// Looks after the statement that runs while its thread computes: rows that are there are sent as they are asked for, and its
+    /// client hears that the server is alive.
+    pub(crate) fn attend(&self, now_ns: u64, interval_ns: u64) {
+        // A thread that has the link sends something better. One that does not have it computes.
+        if let Some(mut link) = self.link.try_lock() {
+            link.attend();
+        }
+        self.wire.beat(now_ns, interval_ns);
+    }
+}
+
 /// One connection.
 pub(crate) struct Connection {
-    pub(crate) link: Link,
+    /// Held by the connection, but while a statement computes.
+    pub(crate) link: HeldLink,
     pub(crate) session: Option<Session>,
     pub(crate) transaction: Option<Transaction>,
     number: u64,
@@ -79,7 +100,7 @@ impl Connection {
         }
         server.strangers.fetch_add(1, Ordering::Relaxed);
         let now = server.now_ns();
-        let link = Link::new(server, wire);
+        let link = Link::new(server, wire).held();
         Connection {
             link,
             session: None,
@@ -101,6 +122,11 @@ impl Connection {
     /// Its socket.
     pub(crate) fn wire(&self) -> &Arc<Wire> {
         &self.link.wire
+    }
+
+    /// The same as others see it while a thread serves it.
+    pub(crate) fn at_work(&self) -> AtWork {
+        AtWork { wire: self.link.wire.clone(), link: HeldLink::mutex(&self.link).clone() }
     }
 
     /// Its number, in the order in which connections came.

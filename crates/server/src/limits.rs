@@ -24,6 +24,8 @@ pub(crate) const READ_BYTES: usize = 16 << 10;
 pub(crate) const SEND_BYTES: usize = 32 << 10;
 /// Bytes of answers that wait because the client does not read; further rows stay in the buffer of their stream.
 pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// Bytes of rows that the front sends at one look for a statement that computes.
+pub(crate) const ATTENDED_BYTES_MAX: usize = 2 << 20;
 /// Bytes of rows that a stream keeps in memory; a statement that has more waits for its client, or writes them to the disk.
 pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
 /// Bytes of rows that a stream keeps on the disk.

@@ -19,7 +19,7 @@ use crate::administration::Keeper;
 use crate::arrivals::{Arrivals, Share};
 use crate::audit::Audit;
 use crate::bookmarks::Bookmarks;
-use crate::connection::Connection;
+use crate::connection::{AtWork, Connection};
 use crate::counts::Counts;
 use crate::credentials::Credentials;
 use crate::databases::Databases;
@@ -89,7 +89,7 @@ pub(crate) struct Server {
     /// Connections that threads have given back.
     parked: Mutex<Vec<Connection>>,
     /// Sockets of the connections that threads have.
-    at_work: Mutex<Vec<Arc<Wire>>>,
+    at_work: Mutex<Vec<AtWork>>,
     waker: UnixStream,
     is_ending: AtomicBool,
     pub(crate) connections: AtomicUsize,
@@ -129,7 +129,7 @@ impl Server {
 
     /// A thread has left a connection.
     pub(crate) fn left(&self, wire: &Arc<Wire>) {
-        self.at_work.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| !Arc::ptr_eq(held, wire));
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| !Arc::ptr_eq(&held.wire, wire));
     }
 }
 
@@ -269,7 +269,7 @@ pub(crate) struct Front {
     /// Connections that wait for a request, or for their client to read.
     waiting: Vec<Connection>,
     /// Sockets of the statements that run.
-    heard: Vec<Arc<Wire>>,
+    heard: Vec<AtWork>,
     /// The files of the certificate.
     watch: Option<Watch>,
     /// No connection is accepted before that moment: there were no file descriptors left for one.
@@ -308,12 +308,16 @@ impl Front {
         let now = self.server.now_ns();
         for place in found.heard {
             // A statement that waits for its client takes bytes itself.
-            if self.heard[place].is_running() {
-                self.heard[place].receive(now);
+            let wire = &self.heard[place].wire;
+            if wire.is_running() {
+                wire.receive(now);
             }
         }
         let interval_ns = self.server.settings.keep_alive.as_nanos() as u64;
-        self.heard.iter().filter(|wire| wire.is_running()).for_each(|wire| wire.beat(now, interval_ns));
+        self.heard
+            .iter()
+            .filter(|at_work| at_work.wire.is_running())
+            .for_each(|at_work| at_work.attend(now, interval_ns));
         if let (Some(identity), Some(watch)) = (&self.server.identity, &mut self.watch)
             && let Some(notice) = identity.look(watch, now)
         {
@@ -343,7 +347,7 @@ impl Front {
     /// Chooses the statements to listen to: those that run now. True if a thread is at work.
     fn listen_to_statements(&mut self) -> bool {
         let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-        self.heard = at_work.iter().filter(|wire| wire.is_running()).cloned().collect();
+        self.heard = at_work.iter().filter(|at_work| at_work.wire.is_running()).cloned().collect();
         !at_work.is_empty()
     }
 
@@ -362,9 +366,9 @@ impl Front {
             fds.push(PollFd::from_borrowed_fd(connection.wire().fd(), flags | HANG_UP));
         }
         // A client that is given up is not listened to: its end would be found again and again.
-        let heard: Vec<usize> = (0..self.heard.len()).filter(|&place| !self.heard[place].is_gone()).collect();
+        let heard: Vec<usize> = (0..self.heard.len()).filter(|&place| !self.heard[place].wire.is_gone()).collect();
         fds.extend(heard.iter().map(|&place| {
-            let wire = &self.heard[place];
+            let wire = &self.heard[place].wire;
             let flags = if wire.has_room() { PollFlags::IN } else { PollFlags::empty() };
             PollFd::from_borrowed_fd(wire.fd(), flags | HANG_UP)
         }));
@@ -438,7 +442,7 @@ impl Front {
             if is_due || has_request || found.binary_search(&place).is_ok() {
                 let connection = self.waiting.swap_remove(place);
                 let mut at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-                at_work.push(connection.wire().clone());
+                at_work.push(connection.at_work());
                 drop(at_work);
                 self.server.pool.put(&self.server, connection);
             }
@@ -472,7 +476,7 @@ impl Front {
         let end = self.server.now_ns() + CUT_TIME.as_nanos() as u64;
         while !self.server.pool.close() && self.server.now_ns() < end {
             let at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            at_work.iter().for_each(|wire| wire.cut());
+            at_work.iter().for_each(|at_work| at_work.wire.cut());
             std::thread::sleep(EAR_TIME);
         }
         self.fetch();

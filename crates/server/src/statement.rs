@@ -4,6 +4,9 @@
 //! the client does not read, are kept in the buffer of their stream; when that is full the statement waits, for as long as
 //! `Settings::patience` says and without a turn among the statements at work, and then goes on into a temporary file. So no
 //! client holds a thread for long. A second statement of a transaction has the first run to its end in the same way.
+//!
+//! While a statement computes its next rows, the front sends those that are there as the client asks for them: the client does not
+//! wait for what it has not asked for.
 
 mod sink;
 
@@ -14,7 +17,7 @@ use database::{Error, ErrorCode, METADATA_BYTES_MAX, Parameters, Session, Value,
 use model::Consumer;
 use model::memory::Reservation;
 
-use crate::connection::{Connection, Link};
+use crate::connection::{Connection, HeldLink, Link};
 use crate::convert::Form;
 use crate::counts::Protocol;
 use crate::databases::Found;
@@ -157,28 +160,31 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
     };
     let limit = connection.time_limit(asked.as_ref().unwrap_or(&scope));
     let is_in_transaction = connection.transaction.is_some();
-    let (link, session) = (&mut connection.link, &mut connection.session);
-    let Some(session) = session else { return };
+    let Some(session) = &mut connection.session else { return };
     session.set_timeout(limit);
     if !is_in_transaction {
         note_metadata(session, &scope, form);
     }
-    let started_ns = link.server.now_ns();
-    let mut sink = Sink::new(link, session, &scope, is_in_transaction, started_ns);
-    let wire = sink.link.wire.clone();
-    let outcome = wire.while_running(started_ns, || session.run(&text, &parameters, &mut sink));
+    let (server, wire) = (connection.link.server.clone(), connection.link.wire.clone());
+    let desk = HeldLink::mutex(&connection.link).clone();
+    let started_ns = server.now_ns();
+    let mut sink = Sink::new(&desk, server.settings.patience, session, &scope, is_in_transaction, started_ns);
+    let compute = || wire.while_running(started_ns, || session.run(&text, &parameters, &mut sink));
+    connection.link.is_streaming = false;
+    let outcome = HeldLink::unlocked(&mut connection.link, compute);
+    let is_own = connection.link.own.is_some();
     let outcome = match sink.refusal.take() {
         Some(failure) => Err(failure),
-        None if wire.is_cut() && (sink.link.own.is_none() || outcome.is_err()) => Err(failure::cut()),
+        None if wire.is_cut() && (!is_own || outcome.is_err()) => Err(failure::cut()),
         // Our own client is told that it came to its end: a commit is not taken back.
-        None if sink.link.wire.is_interrupted() && (sink.link.own.is_none() || outcome.is_err()) => Err(cancelled()),
+        None if wire.is_interrupted() && (!is_own || outcome.is_err()) => Err(cancelled()),
         None => outcome.map_err(|error| failure::of_error(&error, &text)),
     };
-    let protocol = if sink.link.reply.is_some() { Protocol::Http } else { Protocol::Bolt };
-    let time_ns = sink.link.server.now_ns().saturating_sub(started_ns);
-    sink.link.server.counts.statement(protocol, outcome.is_ok(), time_ns);
+    let protocol = if connection.link.reply.is_some() { Protocol::Http } else { Protocol::Bolt };
+    let time_ns = server.now_ns().saturating_sub(started_ns);
+    server.counts.statement(protocol, outcome.is_ok(), time_ns);
     match outcome {
-        Ok(summary) => sink.finish(&summary, &text),
+        Ok(summary) => sink.finish(&mut connection.link, &summary, &text),
         Err(failure) => fail_run(connection, failure),
     }
 }

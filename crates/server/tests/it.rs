@@ -10,6 +10,7 @@ mod it {
     mod http_clients;
     mod http_transactions;
     mod life;
+    mod portions;
     pub(crate) mod running;
     pub(crate) mod web;
 }

@@ -7,6 +7,7 @@ use bolt::message::Portion;
 use bolt::structures::Moments;
 use bolt::{Failure, Machine, Request, Version, answer};
 use database::DATABASE_NAME;
+use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
 
 use crate::convert::Form;
 use crate::failure;
@@ -16,6 +17,9 @@ use crate::own::Own;
 use crate::rows::{Stream, Wanted};
 use crate::serve::Server;
 use crate::wire::Wire;
+
+/// A link in the hands of its connection. The connection gives it up only while a statement computes, so that the front can answer.
+pub(crate) type HeldLink = ArcMutexGuard<RawMutex, Link>;
 
 /// The part of a connection that answers, also while a statement runs.
 pub(crate) struct Link {
@@ -30,6 +34,8 @@ pub(crate) struct Link {
     pub(crate) streams: BTreeMap<i64, Stream>,
     /// The stream of which rows are wanted.
     pub(crate) answering: Option<i64>,
+    /// True while a statement computes whose columns were told.
+    pub(crate) is_streaming: bool,
     /// A failure that the client gets at its next request.
     pub(crate) deferred: Option<Failure>,
     /// Settings that our own client has sent; `None` for others.
@@ -65,6 +71,7 @@ impl Link {
             stalled_ns: None,
             streams: BTreeMap::new(),
             answering: None,
+            is_streaming: false,
             deferred: None,
             own: None,
             user: String::new(),
@@ -72,6 +79,11 @@ impl Link {
             reply: None,
             is_last: false,
         }
+    }
+
+    /// The same in the hands of its connection.
+    pub(super) fn held(self) -> HeldLink {
+        Arc::new(Mutex::new(self)).lock_arc()
     }
 
     /// Sends what the client takes, without waiting.

@@ -10,16 +10,37 @@ use database::{
     Action, Entities, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary, Value,
 };
 use model::PropertyType;
+use parking_lot::Mutex;
 
 use super::is_system;
 use crate::connection::Link;
 use crate::http::{Json, result};
-use crate::limits::{SEND_BYTES, UNSENT_BYTES_MAX, WAIT_TIME};
+use crate::limits::{ATTENDED_BYTES_MAX, SEND_BYTES, UNSENT_BYTES_MAX, WAIT_TIME};
 use crate::rows::{Buffer, Stream, Wanted};
 use crate::summary::{self, Ending};
 use crate::{administration, convert, failure};
 
 impl Link {
+    /// Answers for a statement that computes: sends the rows that are there and wanted, as far as the client takes them, and no more
+    /// than a share, since the front serves others too.
+    pub(crate) fn attend(&mut self) {
+        for _ in 0..ATTENDED_BYTES_MAX / UNSENT_BYTES_MAX {
+            // Before its columns are told, a request for rows may be about a stream that is not open yet. Over HTTP all rows are
+            // wanted from the start.
+            let may_answer = self.is_streaming && self.reply.is_none();
+            if may_answer && (self.answering.is_some() || self.wire.has_message()) {
+                self.answer_about_streams();
+            }
+            if !self.has_unsent() {
+                return;
+            }
+            self.flush();
+            if self.has_unsent() {
+                return;
+            }
+        }
+    }
+
     /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else.
     fn answer_about_streams(&mut self) -> bool {
         // The front hears of everything else meanwhile.
@@ -55,9 +76,9 @@ fn is_about_streams(message: &[u8]) -> bool {
     matches!(message, [_, 0x2F | 0x3F, ..])
 }
 
-/// Takes the rows of the statement that runs.
+/// Takes the rows of the statement that runs. The link is locked while rows are written to it, and not while the statement computes.
 pub(super) struct Sink<'c> {
-    pub(super) link: &'c mut Link,
+    desk: &'c Mutex<Link>,
     scope: &'c Scope,
     interrupt: Interrupt,
     patience: Duration,
@@ -82,7 +103,8 @@ pub(super) struct Sink<'c> {
 impl<'c> Sink<'c> {
     /// A sink of the next statement of a session, which begins at that moment.
     pub(super) fn new(
-        link: &'c mut Link,
+        desk: &'c Mutex<Link>,
+        patience: Duration,
         session: &Session,
         scope: &'c Scope,
         is_in_transaction: bool,
@@ -90,8 +112,8 @@ impl<'c> Sink<'c> {
     ) -> Sink<'c> {
         Sink {
             interrupt: session.interrupt(),
-            patience: link.server.settings.patience,
-            link,
+            patience,
+            desk,
             scope,
             is_in_transaction,
             stream: None,
@@ -107,37 +129,38 @@ impl<'c> Sink<'c> {
         }
     }
 
-    fn open(&mut self, names: &[Arc<str>]) -> i64 {
-        let number = self.link.machine.open();
-        let buffer = Buffer::new(&self.link.server.database);
+    fn open(&mut self, link: &mut Link, names: &[Arc<str>]) -> i64 {
+        let number = link.machine.open();
+        let buffer = Buffer::new(&link.server.database);
         // Over HTTP all rows are wanted from the start.
-        let wanted = self.link.reply.is_some().then_some(Wanted { rows: None, is_discarded: false });
-        self.link.streams.insert(number, Stream { buffer, wanted, end: None });
+        let wanted = link.reply.is_some().then_some(Wanted { rows: None, is_discarded: false });
+        link.streams.insert(number, Stream { buffer, wanted, end: None });
         self.stream = Some(number);
         self.columns = names.len();
-        match &mut self.link.reply {
+        link.is_streaming = true;
+        match &mut link.reply {
             Some(reply) => {
-                self.link.answering = Some(number);
+                link.answering = Some(number);
                 if reply.media.is_arrow {
                     self.arrow = Some(ArrowStream::new(names.iter().map(|name| name.to_string()).collect()));
                 } else {
                     result::begin(reply.body(), names);
                 }
             }
-            None => self.tell_columns(number, names),
+            None => self.tell_columns(link, number, names),
         }
         number
     }
 
     /// Answers `RUN`.
-    fn tell_columns(&mut self, number: i64, names: &[Arc<str>]) {
+    fn tell_columns(&self, link: &mut Link, number: i64, names: &[Arc<str>]) {
         let names_database =
-            self.link.form.version.tells_database() && !self.is_in_transaction && self.scope.database.is_none();
-        let first_ms = self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000;
+            link.form.version.tells_database() && !self.is_in_transaction && self.scope.database.is_none();
+        let first_ms = link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000;
         let is_in_transaction = self.is_in_transaction;
-        let is_committed = self.is_committed();
-        let (types, database) = (self.types.clone(), self.link.database.clone());
-        answer::success(&mut self.link.out, |out| {
+        let is_committed = self.is_committed(link);
+        let (types, database) = (self.types.clone(), link.database.clone());
+        answer::success(&mut link.out, |out| {
             let entries = 2 + usize::from(is_in_transaction) + usize::from(names_database);
             out.map(entries + 2 * usize::from(is_committed.is_some()));
             if let Some(is_committed) = is_committed {
@@ -166,49 +189,49 @@ impl<'c> Sink<'c> {
     }
 
     /// For our own client, whether the statement has committed what it writes: the rows of one that writes come after that.
-    fn is_committed(&self) -> Option<bool> {
+    fn is_committed(&self, link: &Link) -> Option<bool> {
         let writes = self.outlook.is_some_and(|outlook| outlook.plan_writes && outlook.action != Action::Control);
-        self.link.own.as_ref().map(|_| writes && !self.is_in_transaction)
+        link.own.as_ref().map(|_| writes && !self.is_in_transaction)
     }
 
     /// The statement has come to its end.
-    pub(super) fn finish(mut self, summary: &StatementSummary, text: &str) {
+    pub(super) fn finish(mut self, link: &mut Link, summary: &StatementSummary, text: &str) {
         let number = match self.stream {
             Some(number) => number,
-            None => self.open(&[]),
+            None => self.open(link, &[]),
         };
-        let database = self.link.database.clone();
+        let database = link.database.clone();
         let ending = Ending {
-            version: self.link.form.version,
-            is_own: self.link.own.is_some(),
+            version: link.form.version,
+            is_own: link.own.is_some(),
             database: &database,
             text,
             summary,
             outlook: self.outlook,
             columns: self.columns,
             has_rows: self.has_rows,
-            bookmark: (!self.is_in_transaction).then(|| self.link.bookmark()),
+            bookmark: (!self.is_in_transaction).then(|| link.bookmark()),
             wants_hints: self.scope.severity.as_deref() != Some("OFF"),
-            last_ms: self.link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000,
+            last_ms: link.server.now_ns().saturating_sub(self.started_ns) / 1_000_000,
         };
-        let end = match (self.link.reply.is_some(), self.arrow.take()) {
+        let end = match (link.reply.is_some(), self.arrow.take()) {
             (true, Some(arrow)) => match arrow.finish() {
                 Ok(end) => Some(end),
-                Err(error) => return self.link.fail(failure::of_error(&error, text)),
+                Err(error) => return link.fail(failure::of_error(&error, text)),
             },
-            (true, None) => self.document_end(&ending),
+            (true, None) => Self::document_end(link, &ending),
             (false, _) => Some(summary::message(&ending)),
         };
-        if let Some(stream) = self.link.streams.get_mut(&number) {
+        if let Some(stream) = link.streams.get_mut(&number) {
             stream.end = end;
         }
-        self.link.pump();
+        link.pump();
     }
 
     /// The end of the document that a statement is answered with over HTTP; `None` if something else is to be done before.
-    fn document_end(&mut self, ending: &Ending<'_>) -> Option<Vec<u8>> {
-        let now_us = self.link.server.database.clock().unix_us();
-        let reply = self.link.reply.as_mut()?;
+    fn document_end(link: &mut Link, ending: &Ending<'_>) -> Option<Vec<u8>> {
+        let now_us = link.server.database.clock().unix_us();
+        let reply = link.reply.as_mut()?;
         let mut end = Vec::new();
         result::tell(&mut end, ending, &reply.shape);
         if reply.shape.is_held {
@@ -225,9 +248,9 @@ impl<'c> Sink<'c> {
     }
 
     /// Writes a row to the scratch; nothing if it is kept to be written with others.
-    fn write(&mut self, batch: &ResultBatch, row: usize) -> model::Result<()> {
+    fn write(&mut self, link: &mut Link, batch: &ResultBatch, row: usize) -> model::Result<()> {
         self.scratch.clear();
-        match (&self.link.reply, &mut self.arrow) {
+        match (&link.reply, &mut self.arrow) {
             (Some(_), Some(arrow)) => {
                 let row = batch.columns.iter().map(|column| scalar(column.value(row), &batch.entities));
                 self.scratch.extend(arrow.push(row)?.unwrap_or_default());
@@ -239,7 +262,7 @@ impl<'c> Sink<'c> {
                 reply.media.json.row(&mut self.scratch, batch, row);
             }
             (None, _) => {
-                let form = self.link.form;
+                let form = link.form;
                 answer::record(&mut self.scratch, batch.columns.len(), |out| {
                     batch.columns.iter().for_each(|column| convert::cell(out, column, row, &batch.entities, form));
                 });
@@ -250,27 +273,27 @@ impl<'c> Sink<'c> {
     }
 
     /// Lets the client take rows until there is room in the buffer. False if no more are wanted.
-    fn wait_for_client(&mut self, number: i64) -> bool {
-        let until = self.link.server.now_ns().saturating_add(self.patience.as_nanos() as u64);
-        let (interrupt, wire) = (self.interrupt.clone(), self.link.wire.clone());
+    fn wait_for_client(&mut self, link: &mut Link, number: i64) -> bool {
+        let until = link.server.now_ns().saturating_add(self.patience.as_nanos() as u64);
+        let (interrupt, wire) = (self.interrupt.clone(), link.wire.clone());
         interrupt.while_aside(|| {
             wire.while_waiting(|| {
                 loop {
-                    self.is_draining |= !self.link.answer_about_streams();
-                    self.link.flush();
-                    let Some(stream) = self.link.streams.get(&number) else { return false };
-                    if stream.is_unwanted() || self.link.wire.is_interrupted() {
+                    self.is_draining |= !link.answer_about_streams();
+                    link.flush();
+                    let Some(stream) = link.streams.get(&number) else { return false };
+                    if stream.is_unwanted() || link.wire.is_interrupted() {
                         return false;
                     }
-                    let now = self.link.server.now_ns();
+                    let now = link.server.now_ns();
                     self.is_draining |= now >= until;
                     if self.is_draining || !stream.buffer.is_full() {
                         return true;
                     }
                     // The front may have taken the bytes a moment before it knew of the wait.
                     let left = Duration::from_nanos(until - now).min(WAIT_TIME);
-                    let wants_to_write = self.link.has_unsent();
-                    self.link.wire.wait(wants_to_write, left);
+                    let wants_to_write = link.has_unsent();
+                    link.wire.wait(wants_to_write, left);
                 }
             })
         })
@@ -293,15 +316,16 @@ fn scalar(value: Value, entities: &Entities) -> Value {
 
 impl ResultSink for Sink<'_> {
     fn admits(&mut self, outlook: &Outlook) -> bool {
+        let link = &mut *self.desk.lock();
         self.outlook = Some(*outlook);
         // The session has just lowered its interrupt.
-        if self.link.wire.is_interrupted() {
+        if link.wire.is_interrupted() {
             return false;
         }
         let is_reading = self.scope.mode == Mode::Read;
         self.refusal = match outlook.action {
             // The socket of a store lets in only whom its rights do.
-            Action::Attach if self.link.wire.peer().is_some() => Some(failure::plain(
+            Action::Attach if link.wire.peer().is_some() => Some(failure::plain(
                 "Neo.ClientError.Security.Forbidden",
                 "42NFF",
                 "syntax error or access rule violation - permission denied",
@@ -329,8 +353,8 @@ impl ResultSink for Sink<'_> {
             _ if is_system(self.scope.database.as_deref()) && !outlook.is_apart => Some(failure::system_has_no_graph()),
             _ => None,
         };
-        let (user, database) = (&self.link.user, &self.link.database);
-        let credentials = self.link.server.credentials.as_ref().filter(|_| self.link.wire.peer().is_some());
+        let (user, database) = (&link.user, &link.database);
+        let credentials = link.server.credentials.as_ref().filter(|_| link.wire.peer().is_some());
         if let (None, Some(credentials)) = (&self.refusal, credentials) {
             let denial = administration::refusal(credentials, user, database, outlook);
             self.refusal = denial.map(|denial| failure::denied(denial, user, database));
@@ -343,26 +367,27 @@ impl ResultSink for Sink<'_> {
     }
 
     fn columns(&mut self, names: &[Arc<str>]) -> model::Result<()> {
-        self.open(names);
+        let link = &mut *self.desk.lock();
+        self.open(link, names);
         // A client that asks for rows only then is told now; most have asked already, and get both at once.
         // Our own client learns from it what is committed, should this process end.
-        match self.is_committed() == Some(true) || !self.link.wire.has_message() {
-            true => self.link.flush(),
-            false => self.link.send_soon(),
+        match self.is_committed(link) == Some(true) || !link.wire.has_message() {
+            true => link.flush(),
+            false => link.send_soon(),
         }
         Ok(())
     }
 
     fn rows(&mut self, batch: ResultBatch) -> model::Result<bool> {
         let Some(number) = self.stream else { return Ok(true) };
-        self.is_draining |= !self.link.answer_about_streams();
+        let link = &mut *self.desk.lock();
+        self.is_draining |= !link.answer_about_streams();
         for row in 0..batch.rows {
-            self.write(&batch, row)?;
+            self.write(link, &batch, row)?;
             // Rows of Arrow are put together.
             if self.scratch.is_empty() {
                 continue;
             }
-            let link = &mut *self.link;
             let unsent = link.unsent_bytes();
             let Some(stream) = link.streams.get_mut(&number) else { return Ok(false) };
             if stream.is_unwanted() {
@@ -380,18 +405,18 @@ impl ResultSink for Sink<'_> {
                     stream.buffer.push(&self.scratch)?;
                     let is_full = stream.buffer.is_full();
                     link.pump();
-                    if is_full && !self.is_draining && !self.wait_for_client(number) {
+                    if is_full && !self.is_draining && !self.wait_for_client(link, number) {
                         return Ok(false);
                     }
                 }
             }
-            if self.link.unsent_bytes() >= SEND_BYTES {
-                self.link.flush();
+            if link.unsent_bytes() >= SEND_BYTES {
+                link.flush();
             }
         }
         // Rows that are slow to come are sent as they come.
-        self.link.send_soon();
-        Ok(!self.link.wire.is_gone())
+        link.send_soon();
+        Ok(!link.wire.is_gone())
     }
 }
 
