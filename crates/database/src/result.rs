@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 pub use cypher::{Hint, HintKind};
+use exec::heap_bytes;
 use exec::identity::{numbered, rename};
 use exec::profile::Counters;
 use model::meter::Meter;
@@ -124,6 +125,30 @@ impl QueryResult {
     }
 }
 
+/// Bytes of values that a batch has at most, unless one row has more: with each node and edge in them comes its record.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// A batch, cut into such with not too many values: few rows may hold long lists.
+pub(crate) fn pieces<'c>(columns: &'c [Arc<Column>], rows: usize) -> Vec<Vec<Arc<Column>>> {
+    let values = |column: &'c Arc<Column>| match &column.data {
+        ColumnData::Value(values) => Some(&values[..]),
+        _ => None,
+    };
+    let nested: Vec<&[Value]> = columns.iter().filter_map(values).collect();
+    let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
+    let piece = |start: usize, end: usize| columns.iter().map(|column| Arc::new(column.slice(start, end))).collect();
+    for row in 0..if nested.is_empty() { 0 } else { rows } {
+        let more = nested.iter().map(|values| heap_bytes(&values[row])).sum::<usize>();
+        if row > start && bytes + more > BATCH_BYTES_MAX {
+            pieces.push(piece(start, row));
+            (start, bytes) = (row, 0);
+        }
+        bytes += more;
+    }
+    pieces.push(if start == 0 { columns.to_vec() } else { piece(start, rows) });
+    pieces
+}
+
 impl Entities {
     /// True if nodes or edges may stand in columns.
     pub(crate) fn may_stand_in(columns: &[Arc<Column>]) -> bool {
@@ -219,4 +244,40 @@ fn read_edges(edges: &[EdgeValue], view: &dyn ReadView) -> Result<Map<EdgeId, Ed
 
 fn named(properties: Vec<(PropertyKeyId, Value)>, view: &dyn ReadView) -> Vec<(Arc<str>, Value)> {
     properties.into_iter().map(|(key, value)| (Arc::from(view.schema().property_key_name(key)), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::{Column, Value};
+
+    use super::pieces;
+
+    #[test]
+    fn pieces_are_the_batch_and_only_long_rows_are_cut_off() {
+        let list = |length: usize| Value::list(vec![Value::string("a text of some bytes"); length]);
+        for lengths in [
+            vec![],
+            vec![1],
+            vec![3; 2_000],
+            vec![20_000; 3],
+            vec![100_000, 1, 1, 100_000, 100_000, 1],
+            vec![9_000; 20],
+        ] {
+            let values: Vec<Value> = lengths.iter().map(|&length| list(length)).collect();
+            let numbers: Vec<Value> = (0..lengths.len() as i64).map(Value::Int).collect();
+            let columns = [Arc::new(Column::from_values(&numbers)), Arc::new(Column::from_values(&values))];
+            let pieces = pieces(&columns, lengths.len());
+            let all: Vec<(Value, Value)> =
+                pieces.iter().flat_map(|piece| piece[0].values().zip(piece[1].values())).collect();
+            assert_eq!(all, numbers.into_iter().zip(values).collect::<Vec<_>>());
+            let most = pieces.iter().map(|piece| piece[0].len()).max();
+            match lengths.first() {
+                Some(20_000..) => assert!(most <= Some(3) && pieces.len() > 2, "{lengths:?}"),
+                Some(9_000) => assert!(most <= Some(2), "{most:?}"),
+                _ => assert_eq!(pieces.len(), 1),
+            }
+        }
+    }
 }

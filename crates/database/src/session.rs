@@ -40,7 +40,7 @@ use crate::phases::{Phase, Stopwatch};
 use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
-use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary};
+use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary, pieces};
 use crate::settings::{Access, Config};
 use crate::trace::{Recorder, TraceEvent, TraceKind};
 use account::{Account, CountedSink};
@@ -676,10 +676,19 @@ impl Run<'_> {
         self.watch.switch(Phase::Run);
         self.compiled.prepared.run(GraphAccess::Read(view), self.environment(&parameters), &mut |rows, columns| {
             self.assert_types(columns);
-            let mut columns = columns.to_vec();
-            let entities = self.entities(&mut columns, view)?;
-            let batch = ResultBatch { columns, rows, entities };
-            if sink.only_keeps() { sink.rows(batch) } else { self.watch.during(Phase::Deliver, || sink.rows(batch)) }
+            for mut columns in pieces(columns, rows) {
+                let rows = columns.first().map_or(rows, |column| column.len());
+                let entities = self.entities(&mut columns, view)?;
+                let batch = ResultBatch { columns, rows, entities };
+                let wants_more = match sink.only_keeps() {
+                    true => sink.rows(batch)?,
+                    false => self.watch.during(Phase::Deliver, || sink.rows(batch))?,
+                };
+                if !wants_more {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         })
     }
 

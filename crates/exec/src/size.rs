@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use model::{Column, ColumnData, Value, each_vector};
+use model::value::{MapValue, map_node_bytes};
+use model::{Column, ColumnData, PathValue, Value, each_vector};
 
 use crate::chunk::Chunk;
 
@@ -78,7 +79,8 @@ pub fn heap_bytes(value: &Value) -> usize {
         Value::Bytes(bytes) => SHARED + bytes.len(),
         Value::List(_) | Value::Map(_) => nested_bytes(value, heap_bytes),
         Value::Path(path) => {
-            SHARED + path.nodes.len() * size_of::<u64>() + path.edges.len() * size_of::<model::EdgeValue>()
+            let members = size_of_val(&path.nodes[..]) + size_of_val(&path.edges[..]);
+            SHARED + size_of::<PathValue>() + members
         }
         _ => 0,
     }
@@ -114,7 +116,7 @@ fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
         }
         Value::Map(map) => {
             let entries = map.iter().map(|(key, value)| SHARED + key.len() + of(value));
-            SHARED + map.len() * 2 * size_of::<Value>() + entries.sum::<usize>()
+            SHARED + size_of::<MapValue>() + map_node_bytes(map.len()) + entries.sum::<usize>()
         }
         _ => 0,
     }

@@ -20,7 +20,7 @@ mod nested;
 mod texts;
 
 use fixed::{Fixed, Scalar, Uuid};
-pub use nested::Nested;
+pub use nested::{Nested, map_node_bytes};
 pub use texts::StringColumn;
 
 /// A map value: keys in order, so that equal maps print alike.

@@ -11,6 +11,7 @@ use database::{Entities, Parameters};
 use model::point::{Crs, Point};
 use model::store::ElementId;
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_SECOND, Time, Zone as TimeZone};
+use model::value::map_node_bytes;
 use model::{Column, ColumnData, EdgeId, EdgeValue, FixedKind, Map, NodeId, PathValue, Result, Value, error};
 
 /// Form of the values of one connection.
@@ -49,10 +50,6 @@ fn taken(map: Vec<(String, bolt::Value)>, mut taking: Taking) -> Result<(Paramet
     Ok((parameters, memory - taking.left))
 }
 
-/// Entries of a leaf of a map, and its size; the size of a node above leaves.
-const LEAF_ENTRIES: usize = 11;
-const LEAF_BYTES: usize = LEAF_ENTRIES * (size_of::<Arc<str>>() + size_of::<Value>()) + 16;
-const INNER_BYTES: usize = LEAF_BYTES + (LEAF_ENTRIES + 1) * size_of::<usize>();
 /// Bytes before the contents that are shared: two counts; and of lists and maps, what they say of themselves.
 const COUNTS_BYTES: usize = 2 * size_of::<usize>();
 const SHARED_BYTES: usize = COUNTS_BYTES + 4 * size_of::<usize>();
@@ -93,11 +90,7 @@ impl Taking {
 
     fn map(&mut self, entries: Vec<(String, bolt::Value)>) -> Result<Value> {
         self.charge(SHARED_BYTES)?;
-        let leaves = entries.len().div_ceil(LEAF_ENTRIES);
-        self.charge(leaves * LEAF_BYTES.next_multiple_of(32))?;
-        if leaves > 1 {
-            self.charge(leaves.div_ceil(LEAF_ENTRIES / 2) * INNER_BYTES.next_multiple_of(32))?;
-        }
+        self.charge(map_node_bytes(entries.len()))?;
         // The entries are put in order before the map is made of them.
         let ordering = entries.len() * size_of::<(Arc<str>, Value)>();
         self.charge(ordering)?;

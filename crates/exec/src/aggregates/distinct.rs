@@ -16,11 +16,18 @@ pub(super) struct Distinct {
     /// Group and arguments of each value that was passed on, in order, so that it can be passed on to another
     /// aggregator.
     passed: Vec<(u32, Vec<Value>)>,
+    /// Approximate bytes of the arguments that were passed on.
+    heap: usize,
+}
+
+/// Approximate bytes of arguments that stand alone.
+fn bytes_of(arguments: &[Value]) -> usize {
+    size_of_val(arguments) + arguments.iter().map(heap_bytes).sum::<usize>()
 }
 
 impl Distinct {
     pub(super) fn new(create: fn() -> Box<dyn Aggregator>) -> Distinct {
-        Distinct { create, inner: create(), seen: Set::default(), passed: Vec::new() }
+        Distinct { create, inner: create(), seen: Set::default(), passed: Vec::new(), heap: 0 }
     }
 
     fn pass_on(&mut self, groups: &[u32], group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
@@ -35,7 +42,9 @@ impl Aggregator for Distinct {
             let key = (group as u32, arguments[0].value(row));
             if !self.seen.contains(&key) {
                 self.seen.insert(key);
-                self.passed.push((group as u32, arguments.iter().map(|argument| argument.value(row)).collect()));
+                let arguments: Vec<Value> = arguments.iter().map(|argument| argument.value(row)).collect();
+                self.heap += bytes_of(&arguments);
+                self.passed.push((group as u32, arguments));
                 new_rows.push(row as u32);
                 new_groups.push(group as u32);
             }
@@ -55,6 +64,7 @@ impl Aggregator for Distinct {
             let group = groups[group as usize];
             if self.seen.insert((group, arguments[0].clone())) {
                 columns.iter_mut().zip(&arguments).for_each(|(column, value)| column.push(value.clone()));
+                self.heap += bytes_of(&arguments);
                 self.passed.push((group, arguments));
                 new_groups.push(group);
             }
@@ -64,11 +74,8 @@ impl Aggregator for Distinct {
     }
 
     fn bytes(&self) -> usize {
-        let heap = self.passed.first().map_or(0, |(_, arguments)| {
-            arguments.iter().map(|value| size_of::<Value>() + heap_bytes(value)).sum::<usize>()
-        });
-        let entry = size_of::<(u32, Value)>() + size_of::<u64>() + size_of::<(u32, Vec<Value>)>() + heap;
-        self.inner.bytes() + self.seen.len() * entry
+        let set = self.seen.capacity() * (size_of::<(u32, Value)>() + size_of::<u64>());
+        self.inner.bytes() + set + self.passed.capacity() * size_of::<(u32, Vec<Value>)>() + self.heap
     }
 
     fn give_away(self: Box<Self>, piece: &mut PieceSink<'_>) -> Result<()> {

@@ -19,7 +19,7 @@ use crate::memory::{Charge, SpillFile};
 use crate::pushing::push_rows;
 use crate::rows::{RowBuffer, share_columns};
 use crate::runtime::{Flow, Scope, Sink};
-use crate::size::Sizer;
+use crate::size::{Sizer, chunk_bytes};
 use crate::sorting::{Key, sorted_rows};
 use merge::{Run, merge};
 
@@ -28,8 +28,9 @@ pub(crate) type KeysOf<'k> = dyn Fn(&Chunk) -> Result<Vec<Key>> + 'k;
 
 /// Most runs that are merged at a time.
 const FAN_IN_MAX: usize = 128;
-/// Fewest runs that are merged at a time, whatever the limit.
+/// Fewest runs that are merged at a time, whatever the limit; where a row is larger than a block, of which each run has one in memory.
 const FAN_IN_MIN: usize = 8;
+const FAN_IN_OF_LONG_ROWS: usize = 2;
 
 /// See the module.
 pub(crate) struct Sorter<'m> {
@@ -120,7 +121,9 @@ impl<'m> Sorter<'m> {
         for rows in order.chunks(rows) {
             interrupt.check()?;
             bytes.clear();
-            encode(&chunk.gather(rows), &mut bytes);
+            let block = chunk.gather(rows);
+            encode(&block, &mut bytes);
+            run.block_bytes = run.block_bytes.max(chunk_bytes(&block));
             run.blocks.push(self.charge.spill(file, &bytes)?);
         }
         self.runs.push(run);
@@ -132,12 +135,17 @@ impl<'m> Sorter<'m> {
 impl Runs<'_> {
     /// Pushes these columns of all rows in order.
     pub(crate) fn push(mut self, columns: &[usize], interrupt: &Interrupt, sink: &mut Sink<'_>) -> Result<Flow> {
-        let block = block_bytes(self.charge.memory().limit());
-        let fan_in = (self.charge.memory().limit() / 2 / block).clamp(FAN_IN_MIN, FAN_IN_MAX);
-        while self.runs.len() > fan_in {
-            self.merge_once(fan_in, interrupt)?;
-        }
         let limit = self.charge.memory().limit();
+        let block = loop {
+            let block = block_bytes(limit);
+            let largest = self.runs.iter().map(|run| run.block_bytes).max().unwrap_or(0);
+            let least = if largest > 2 * block { FAN_IN_OF_LONG_ROWS } else { FAN_IN_MIN };
+            let fan_in = (limit / 2 / block.max(largest)).clamp(least, FAN_IN_MAX);
+            if self.runs.len() <= fan_in {
+                break block.max(largest);
+            }
+            self.merge_once(fan_in, interrupt)?;
+        };
         self.charge.count((self.runs.len() * block).min(limit.max(floor_bytes(limit))));
         let mut left = self.limit;
         merge(&self.file, &self.runs, (self.width, &self.descending), &mut |chunk| {
@@ -162,6 +170,7 @@ impl Runs<'_> {
                 interrupt.check()?;
                 bytes.clear();
                 encode(&chunk, &mut bytes);
+                run.block_bytes = run.block_bytes.max(chunk_bytes(&chunk));
                 run.blocks.push(self.charge.spill(&mut file, &bytes)?);
                 Ok(Flow::Continue)
             })?;

@@ -16,6 +16,18 @@ use super::{MapValue, Value};
 use crate::error::Result;
 use crate::limits::{LIST_ELEMENTS_MAX, VALUE_DEPTH_MAX};
 
+/// Entries of a leaf of a map, and the sizes of a leaf and of a node above leaves, as they are allocated.
+const LEAF_ENTRIES: usize = 11;
+const LEAF_BYTES: usize = (LEAF_ENTRIES * (size_of::<Arc<str>>() + size_of::<Value>()) + 16).next_multiple_of(32);
+const INNER_BYTES: usize = (LEAF_BYTES + (LEAF_ENTRIES + 1) * size_of::<usize>()).next_multiple_of(32);
+
+/// Bytes of the nodes of a [`MapValue`] of that many entries: those of one entry have a whole leaf.
+pub fn map_node_bytes(entries: usize) -> usize {
+    let leaves = entries.div_ceil(LEAF_ENTRIES);
+    let inner = if leaves > 1 { leaves.div_ceil(LEAF_ENTRIES / 2) } else { 0 };
+    leaves * LEAF_BYTES + inner * INNER_BYTES
+}
+
 /// The members of a list or a map, shared between its clones.
 #[derive(Clone)]
 pub struct Nested<T> {

@@ -18,8 +18,10 @@ use crate::spill::{LEVELS_MAX, Partition, Partitions, in_order};
 
 /// Limits below which memory is looked at for every batch.
 const SMALL_LIMIT: usize = 1 << 20;
-/// Fewest rows between two looks at what the states hold, under larger limits.
+/// Fewest rows between two looks at what the states hold, under larger limits, if they hold little.
 const LOOK_ROWS: usize = 8_192;
+/// Part of the limit that states may take between two looks, as they have grown since the last one.
+const LOOK_SHARE: usize = 16;
 
 /// Groups being gathered.
 pub(super) struct Gathering<'m> {
@@ -29,13 +31,15 @@ pub(super) struct Gathering<'m> {
     level: u32,
     rows_since: usize,
     rows_until: usize,
+    /// What the states held at the last look.
+    bytes: usize,
 }
 
 impl<'m> Gathering<'m> {
     /// No groups.
     pub(super) fn new(aggregate: &Aggregate, charge: Charge<'m>, level: u32) -> Result<Gathering<'m>> {
         let state = State::new(aggregate)?;
-        Ok(Gathering { state, charge, put_away: None, level, rows_since: 0, rows_until: 0 })
+        Ok(Gathering { state, charge, put_away: None, level, rows_since: 0, rows_until: 0, bytes: 0 })
     }
 
     /// To be called after rows were taken in: looks now and then at what is held.
@@ -75,11 +79,13 @@ impl<'m> Gathering<'m> {
 
     /// Accounts for what is held, and puts it away if that is too much.
     pub(super) fn look(&mut self, aggregate: &Aggregate, interrupt: &Interrupt) -> Result<()> {
-        self.rows_since = 0;
         let limit = self.charge.memory().limit();
-        // A look may cost a step for each group.
-        self.rows_until = if limit < SMALL_LIMIT { 0 } else { LOOK_ROWS.max(self.state.group_count() / 4) };
         let bytes = self.state.bytes();
+        let row_bytes = bytes.saturating_sub(self.bytes) / self.rows_since.max(1);
+        (self.rows_since, self.bytes) = (0, bytes);
+        // A look may cost a step for each group.
+        let rows = LOOK_ROWS.max(self.state.group_count() / 4).min(limit / LOOK_SHARE / row_bytes.max(1));
+        self.rows_until = if limit < SMALL_LIMIT { 0 } else { rows };
         if self.charge.try_hold(bytes).is_ok() {
             return Ok(());
         }
@@ -90,7 +96,8 @@ impl<'m> Gathering<'m> {
         }
         if !self.state.has_keys() || self.level > LEVELS_MAX || (self.level > 0 && self.state.group_count() == 1) {
             self.state.shed(&self.charge)?;
-            return self.charge.hold(self.state.bytes()).map_err(|refusal| aggregate.refuse(refusal));
+            self.bytes = self.state.bytes();
+            return self.charge.hold(self.bytes).map_err(|refusal| aggregate.refuse(refusal));
         }
         let parts = match &mut self.put_away {
             Some(parts) => parts,
@@ -98,6 +105,7 @@ impl<'m> Gathering<'m> {
         };
         self.state.put_away(aggregate, parts, interrupt)?;
         self.charge.count(0);
+        self.bytes = 0;
         Ok(())
     }
 }

@@ -21,6 +21,8 @@ const PICKS_MAX: usize = model::limits::BATCH_ROWS * 2;
 pub(super) struct Run {
     /// Its blocks in order.
     pub(super) blocks: Vec<Extent>,
+    /// Bytes that the largest of them takes in memory.
+    pub(super) block_bytes: usize,
 }
 
 /// The position that the reading of a run has reached.
