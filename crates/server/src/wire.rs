@@ -6,7 +6,7 @@
 //! The first byte tells the transport: TLS begins with 0x16, a process that passes its sockets with [`HANDOVER_FIRST`]; all else
 //! is plain.
 //!
-//! Invariant: locks are taken in the order inbox, transport, outlet. The front and the threads take them at the same time.
+//! Invariant: locks are taken in the order link, inbox, transport, outlet. The front and the threads take them at the same time.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read};
