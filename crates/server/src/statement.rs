@@ -10,6 +10,8 @@
 
 mod sink;
 
+use std::time::Duration;
+
 use bolt::message::{Map, Scope};
 use bolt::{Failure, Request, answer};
 use database::tools::SYSTEM_NAME;
@@ -159,6 +161,9 @@ pub(crate) fn run(connection: &mut Connection, request: Request) {
         Err(failure) => return connection.fail(failure),
     };
     let limit = connection.time_limit(asked.as_ref().unwrap_or(&scope));
+    if limit == Some(Duration::ZERO) {
+        return connection.fail(failure::timed_out());
+    }
     let is_in_transaction = connection.transaction.is_some();
     let Some(session) = &mut connection.session else { return };
     session.set_timeout(limit);
@@ -226,8 +231,8 @@ fn cancelled() -> Failure {
 fn fail_run(connection: &mut Connection, failure: Failure) {
     connection.leave_transaction();
     let link = &mut connection.link;
-    // `RUN` was answered once the columns were known.
-    let is_answered = !link.streams.is_empty() && link.answering.is_none();
+    // `RUN` was answered once the columns were known. Other streams of the transaction may be open before.
+    let is_answered = link.is_streaming && link.answering.is_none();
     link.streams.clear();
     if link.wire.is_reset() && !link.wire.is_gone() {
         link.answering = None;

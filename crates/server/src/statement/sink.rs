@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bolt::message::{Mode, Scope};
-use bolt::{Failure, Limits, Request, Step, answer, own};
+use bolt::message::{Mode, Portion, Scope};
+use bolt::{Failure, Limits, Request, State, answer, own};
 use database::rendering::ArrowStream;
 use database::{
     Action, Entities, Error, ErrorCode, Interrupt, Outlook, ResultBatch, ResultSink, Session, StatementSummary, Value,
@@ -41,7 +41,8 @@ impl Link {
         }
     }
 
-    /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else.
+    /// Answers the requests about streams that have arrived while a statement runs. False if the next one is something else, or
+    /// none that can be answered: it waits for the end of the statement.
     fn answer_about_streams(&mut self) -> bool {
         // The front hears of everything else meanwhile.
         if self.answering.is_none() && !self.wire.has_message() {
@@ -52,19 +53,26 @@ impl Link {
             if self.answering.is_some() || self.wire.is_interrupted() || self.out.len() >= UNSENT_BYTES_MAX {
                 return true;
             }
-            if !self.wire.next_is(is_about_streams) {
-                return !self.wire.has_message();
-            }
-            let Some(message) = self.wire.next() else { return true };
-            let Ok(request) = Request::read(&message, self.form.version, PORTION_LIMITS) else {
-                self.wire.give_up();
-                return true;
-            };
-            match (self.machine.take(&request), &request) {
-                (Step::Act, Request::Pull(portion)) => self.ask(*portion, false),
-                (Step::Act, Request::Discard(portion)) => self.ask(*portion, true),
-                _ => self.wire.give_up(),
-            }
+            let Some((request, portion)) = self.next_about_streams() else { return !self.wire.has_message() };
+            drop(self.wire.next());
+            self.machine.take(&request);
+            self.ask(portion, matches!(request, Request::Discard(_)));
+        }
+    }
+
+    /// The next request, if it is for rows and stands where it may.
+    fn next_about_streams(&self) -> Option<(Request, Portion)> {
+        if !matches!(self.machine.state(), State::Streaming | State::Transaction) {
+            return None;
+        }
+        let mut request = None;
+        self.wire.next_is(|message| {
+            request = is_about_streams(message).then(|| Request::read(message, self.form.version, PORTION_LIMITS));
+            true
+        });
+        match request?.ok()? {
+            request @ (Request::Pull(portion) | Request::Discard(portion)) => Some((request, portion)),
+            _ => None,
         }
     }
 }
@@ -279,6 +287,8 @@ impl<'c> Sink<'c> {
         interrupt.while_aside(|| {
             wire.while_waiting(|| {
                 loop {
+                    // All that has come is taken, so that the wait ends when more does.
+                    link.receive();
                     self.is_draining |= !link.answer_about_streams();
                     link.flush();
                     let Some(stream) = link.streams.get(&number) else { return false };

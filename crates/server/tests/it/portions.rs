@@ -119,3 +119,82 @@ fn the_end_of_a_statement_answers_the_request_that_waits_for_it() {
         assert_eq!(client.rows("RETURN 1 AS x"), 1);
     }
 }
+
+/// A statement whose columns are told at its end, which never comes.
+fn endless_write() -> String {
+    ENDLESS.replace("RETURN count(*) AS c", "CREATE (n) RETURN n")
+}
+
+#[test]
+fn a_statement_that_is_stopped_beside_an_open_stream_is_answered() {
+    let running = Running::start(Settings::default());
+    for limit_ms in [None, Some(1), Some(200)] {
+        let mut client = Client::connect(running.address);
+        let scope = limit_ms.map_or(map(&[]), |limit| map(&[("tx_timeout", Value::Int(limit))]));
+        client.send(&message(BEGIN, vec![scope]));
+        client.expect(SUCCESS);
+        if limit_ms != Some(1) {
+            client.send(&[run("UNWIND range(1, 3000) AS i RETURN i", map(&[])), portion(PULL, 1, -1)].concat());
+            client.expect(SUCCESS);
+            expect_rows(&mut client, 1..2);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        client.send(&run(&endless_write(), map(&[])));
+        if limit_ms.is_none() {
+            std::thread::sleep(Duration::from_millis(50));
+            client.send(&message(RESET, vec![]));
+            client.expect(IGNORED);
+            client.expect(SUCCESS);
+        } else {
+            let (code, text) = client.failure();
+            assert!(code.contains("TransactionTimedOut") && !text.contains("0ns"), "{code} {text}");
+            client.send(&portion(PULL, 1, -1));
+            client.expect(IGNORED);
+            client.reset();
+        }
+        assert_eq!(client.rows("RETURN 1 AS x"), 1);
+    }
+}
+
+#[test]
+fn requests_for_rows_that_cannot_be_answered_do_not_take_answers_with_them() {
+    let running = Running::start(Settings::default());
+    let slow = "UNWIND range(1, 2000000) AS i WITH i WHERE i % 7 = 9 RETURN i";
+    for behind in ["", " UNION ALL ", " UNION ALL UNWIND range(1, 4000) AS i RETURN i UNION ALL "] {
+        let tail = if behind.is_empty() { "" } else { slow };
+        let statement = run(&format!("UNWIND range(1, 3000) AS i RETURN i{behind}{tail}"), map(&[]));
+        let begin = message(BEGIN, vec![map(&[])]);
+        // A stream that is not there, among others.
+        let mut client = Client::connect(running.address);
+        let (good, bad) = (portion(PULL, 1, 0), portion(PULL, 1, 7));
+        client.send(&[&begin[..], &statement, &good, &bad, &good, &message(COMMIT, vec![])].concat());
+        client.expect(SUCCESS);
+        client.expect(SUCCESS);
+        expect_rows(&mut client, 1..2);
+        client.expect(FAILURE);
+        client.expect(IGNORED);
+        client.expect(IGNORED);
+        client.reset();
+        client.send(&[&begin[..], &statement, &bad, &good].concat());
+        client.expect(SUCCESS);
+        client.expect(SUCCESS);
+        client.expect(FAILURE);
+        client.expect(IGNORED);
+        client.reset();
+        assert_eq!(client.rows("RETURN 1 AS x"), 1);
+        // Requests that are none end the connection once they are told.
+        for wrong in [map(&[("n", Value::Int(0))]), map(&[("n", Value::Int(-2))]), map(&[])] {
+            let wrong = message(PULL, vec![wrong]);
+            for good in [vec![], portion(PULL, 1, -1)] {
+                let mut client = Client::connect(running.address);
+                client.send(&[&statement[..], &good, &wrong].concat());
+                client.expect(SUCCESS);
+                if !good.is_empty() {
+                    expect_rows(&mut client, 1..2);
+                }
+                client.expect(FAILURE);
+                assert!(client.is_closed());
+            }
+        }
+    }
+}
