@@ -16,6 +16,25 @@ def check_alive(driver):
     assert driver.execute_query("RETURN 1 AS x").records[0]["x"] == 1
 
 
+def test_clients_that_ask_much_and_read_nothing_take_no_processor_time(serve):
+    server = serve("--patience", "6s")
+    rows = "UNWIND range(1, 20000) AS i RETURN i, 'a text that takes some room on its way, ' + i AS t"
+    slow = "UNWIND range(1, 1000) AS i WITH i WHERE i < 0 RETURN i, '' AS t"
+    clients = [server.client(receive_buffer=4096).log_in(server.password()) for _ in range(20)]
+    for client in clients:
+        client.send(message(RUN, f"{rows} UNION ALL {slow} UNION ALL {rows}", {}, {}))
+        client.send(message(PULL, {"n": 1}) * 30_000)
+    time.sleep(2)
+    before = server.processor_seconds()
+    time.sleep(2)
+    # They wait for their clients; a wait that does not wait would take a processor or two.
+    assert server.processor_seconds() - before < 1
+    for client in clients:
+        client.close()
+    with server.driver() as driver:
+        check_alive(driver)
+
+
 def test_clients_that_do_not_read_hold_no_threads_and_little_memory(serve):
     server = serve("--statements", "4", "--patience", "1s")
     with server.driver() as driver:
