@@ -18,9 +18,9 @@ def check_alive(driver):
 
 def test_clients_that_ask_much_and_read_nothing_take_no_processor_time(serve):
     server = serve("--patience", "6s")
-    rows = "UNWIND range(1, 20000) AS i RETURN i, 'a text that takes some room on its way, ' + i AS t"
+    rows = f"UNWIND range(1, 20000) AS i RETURN i, '{'x' * 200}' AS t"
     slow = "UNWIND range(1, 1000) AS i WITH i WHERE i < 0 RETURN i, '' AS t"
-    clients = [server.client(receive_buffer=4096).log_in(server.password()) for _ in range(20)]
+    clients = [server.client().log_in(server.password()) for _ in range(20)]
     for client in clients:
         client.send(message(RUN, f"{rows} UNION ALL {slow} UNION ALL {rows}", {}, {}))
         client.send(message(PULL, {"n": 1}) * 30_000)
