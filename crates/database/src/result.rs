@@ -149,6 +149,14 @@ pub(crate) fn pieces<'c>(columns: &'c [Arc<Column>], rows: usize) -> Vec<Vec<Arc
     pieces
 }
 
+/// Rows with what is needed to show their nodes and edges.
+pub(crate) fn hydrate(kept: Vec<(Vec<Arc<Column>>, usize)>, view: &dyn ReadView) -> Result<Vec<ResultBatch>> {
+    let hydrate = |(mut columns, rows): (Vec<Arc<Column>>, usize)| {
+        Ok(ResultBatch { entities: Entities::of_columns(&mut columns, view)?, columns, rows })
+    };
+    kept.into_iter().map(hydrate).collect()
+}
+
 impl Entities {
     /// True if nodes or edges may stand in columns.
     pub(crate) fn may_stand_in(columns: &[Arc<Column>]) -> bool {

@@ -40,7 +40,7 @@ use crate::phases::{Phase, Stopwatch};
 use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
-use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary, pieces};
+use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary, hydrate, pieces};
 use crate::settings::{Access, Config};
 use crate::trace::{Recorder, TraceEvent, TraceKind};
 use account::{Account, CountedSink};
@@ -772,14 +772,6 @@ impl Run<'_> {
         })?;
         Ok((summary, self.hydrate(kept, transaction.view())?))
     }
-}
-
-/// Rows with what is needed to show their nodes and edges.
-fn hydrate(kept: Vec<(Vec<Arc<Column>>, usize)>, view: &dyn ReadView) -> Result<Vec<ResultBatch>> {
-    let hydrate = |(mut columns, rows): (Vec<Arc<Column>>, usize)| {
-        Ok(ResultBatch { entities: Entities::of_columns(&mut columns, view)?, columns, rows })
-    };
-    kept.into_iter().map(hydrate).collect()
 }
 
 /// The transactions of a statement that commits on its own.

@@ -31,7 +31,7 @@ pub(super) struct Gathering<'m> {
     level: u32,
     rows_since: usize,
     rows_until: usize,
-    /// What the states held at the last look.
+    /// Bytes that the states held at the last look.
     bytes: usize,
 }
 
