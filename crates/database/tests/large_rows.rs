@@ -16,7 +16,7 @@ const MEMORY_BYTES: usize = 24 << 20;
 const BESIDES_BYTES: usize = 16 << 20;
 
 /// Kinds of values, as expressions of `i`; some of nodes `n`, relationships `r` and paths `p`.
-const KINDS: [(&str, &str); 19] = [
+const KINDS: [(&str, &str); 22] = [
     ("integer", "i"),
     ("text", "toString(i)"),
     (
@@ -32,6 +32,9 @@ const KINDS: [(&str, &str); 19] = [
     ("map of many", "{a: i, b: 1, c: 2, d: 3, e: 4, f: 5, g: 6, h: 7, j: 8, k: 9, l: 10, m: 11}"),
     ("map of maps", "{a: {b: {c: i}}}"),
     ("list of maps", "[x IN range(0, 3) | {a: x, b: i}]"),
+    ("list of an integer and a map", "[i, {a: i}]"),
+    ("map of a list of kinds", "{b: [i, {a: 1}, 'x']}"),
+    ("list of lists of kinds", "[i, [i, 'a'], [[i], {a: 1}]]"),
     ("properties", "properties(n)"),
     ("date and time", "datetime({year: 2000 + i % 20, timezone: 'Europe/Paris'}) + duration({seconds: i})"),
     ("duration", "duration({seconds: i})"),

@@ -1,6 +1,6 @@
 //! Estimated bytes that rows hold in memory: what is charged for keeping them.
 //!
-//! Cost: constant for a column of one kind; for mixed columns a step a row. Lists are judged by their first element,
+//! Cost: constant for a column of one kind; for mixed columns a step a row. Lists are judged by some of their elements, spread evenly,
 //! and a list or string that the row before shares is not counted again.
 
 use std::sync::Arc;
@@ -72,12 +72,19 @@ pub(crate) fn address(value: &Value) -> usize {
 /// Bytes of a reference count.
 const SHARED: usize = 2 * size_of::<usize>();
 
+/// Elements of a list that are looked at; half as many of a list within one.
+const SAMPLES: usize = 8;
+
 /// Bytes that a value takes besides itself. What stands in a list several times is counted each time.
 pub fn heap_bytes(value: &Value) -> usize {
+    bytes_by(value, SAMPLES)
+}
+
+fn bytes_by(value: &Value, samples: usize) -> usize {
     match value {
         Value::String(text) => SHARED + text.len(),
         Value::Bytes(bytes) => SHARED + bytes.len(),
-        Value::List(_) | Value::Map(_) => nested_bytes(value, heap_bytes),
+        Value::List(_) | Value::Map(_) => nested_bytes(value, samples, bytes_by),
         Value::Path(path) => {
             let members = size_of_val(&path.nodes[..]) + size_of_val(&path.edges[..]);
             SHARED + size_of::<PathValue>() + members
@@ -88,34 +95,47 @@ pub fn heap_bytes(value: &Value) -> usize {
 
 /// Bytes that a value takes besides itself and that nobody else holds: none for what came from elsewhere.
 pub(crate) fn own_bytes(value: &Value) -> usize {
+    own_bytes_by(value, SAMPLES)
+}
+
+fn own_bytes_by(value: &Value, samples: usize) -> usize {
     match value {
         Value::String(text) if Arc::strong_count(text) == 1 => heap_bytes(value),
         Value::Bytes(bytes) if Arc::strong_count(bytes) == 1 => heap_bytes(value),
         Value::Path(path) if Arc::strong_count(path) == 1 => heap_bytes(value),
-        Value::List(items) if items.is_sole() => nested_bytes(value, own_bytes),
-        Value::Map(map) if map.is_sole() => nested_bytes(value, own_bytes),
+        Value::List(items) if items.is_sole() => nested_bytes(value, samples, own_bytes_by),
+        Value::Map(map) if map.is_sole() => nested_bytes(value, samples, own_bytes_by),
         _ => 0,
     }
 }
 
-/// Bytes of a list, judged by its first element, or of a map. Where lists hold lists, the bytes of the first are taken for as
-/// many of all the values below as it has: a share, so that an estimate does not multiply from level to level.
-fn nested_bytes(value: &Value, of: fn(&Value) -> usize) -> usize {
+/// Bytes of a list, judged by some of its elements, or of a map. The bytes of lists and maps in it are taken for as many of all the
+/// values below as they have: a share, so that an estimate does not multiply from level to level.
+fn nested_bytes(value: &Value, samples: usize, of: fn(&Value, usize) -> usize) -> usize {
+    let within = (samples / 2).max(1);
     match value {
         Value::List(items) => {
             let own = SHARED + size_of::<Vec<Value>>() + items.len() * size_of::<Value>();
-            let below = (items.extent() as usize).saturating_sub(items.len()) as u128;
-            let inner = match items.first() {
-                None => 0,
-                Some(first) => match extent_of(first) {
-                    0 => items.len() * of(first),
-                    extent => (of(first) as u128 * below / extent as u128) as usize,
-                },
-            };
-            own + inner
+            let below = (items.extent() as usize).saturating_sub(items.len());
+            let looked_at = items.len().min(samples);
+            let (mut flat, mut nested, mut extent) = (0, 0, 0);
+            for place in 0..looked_at {
+                let item = &items[place * items.len() / looked_at];
+                match extent_of(item) {
+                    0 => flat += of(item, within),
+                    values => {
+                        nested += of(item, within);
+                        extent += values;
+                    }
+                }
+            }
+            let scaled =
+                |bytes: usize, whole: usize, part: usize| (bytes as u128 * whole as u128 / part as u128) as usize;
+            let below = if extent == 0 { below * size_of::<Value>() } else { scaled(nested, below, extent) };
+            own + below + scaled(flat, items.len(), looked_at.max(1))
         }
         Value::Map(map) => {
-            let entries = map.iter().map(|(key, value)| SHARED + key.len() + of(value));
+            let entries = map.iter().map(|(key, value)| SHARED + key.len() + of(value, within));
             SHARED + size_of::<MapValue>() + map_node_bytes(map.len()) + entries.sum::<usize>()
         }
         _ => 0,
