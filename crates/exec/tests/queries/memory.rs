@@ -53,6 +53,8 @@ const QUERIES: &[&str] = &[
     "UNWIND range(1, 20000) AS i WITH DISTINCT i % 3 AS a, toString(i % 5000) AS b RETURN a, b",
     "UNWIND range(1, 20000) AS i RETURN (i * 31) % 4999 AS k, count(*) AS c, sum(i) AS s, min(i), max(toString(i))",
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, collect(i) AS l",
+    "UNWIND range(1, 20000) AS i RETURN {a: [j IN range(1, 3) | {q: j, w: i % 6007}]} AS k, size(collect(i)) AS s, \
+     avg(DISTINCT i * 7 % 1000) AS d",
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, count(DISTINCT i % 7) AS c, collect(DISTINCT i % 3) AS l",
     "UNWIND range(1, 20000) AS i RETURN i % 997 AS k, percentileCont(i, 0.5) AS p, percentileDisc(i, 0.1) AS d",
     "UNWIND range(1, 20000) AS i RETURN count(DISTINCT (i * 31) % 14999), count(DISTINCT toString(i % 9000)), count(*)",

@@ -86,11 +86,14 @@ impl<'m> Gathering<'m> {
         // A look may cost a step for each group.
         let rows = LOOK_ROWS.max(self.state.group_count() / 4).min(limit / LOOK_SHARE / row_bytes.max(1));
         self.rows_until = if limit < SMALL_LIMIT { 0 } else { rows };
-        if self.charge.try_hold(bytes).is_ok() {
+        // Several groups whose values were put aside are parted again: finishing all of them at once needs room for their results.
+        let has_aside = self.state.has_keys() && self.state.has_aside();
+        let is_parted = has_aside && self.level <= LEVELS_MAX && self.state.group_count() > 1;
+        if !is_parted && self.charge.try_hold(bytes).is_ok() {
             return Ok(());
         }
         let may_stay = !self.state.has_keys() || self.level > 0;
-        if may_stay && bytes <= floor_bytes(limit) {
+        if may_stay && !is_parted && bytes <= floor_bytes(limit) {
             self.charge.count(bytes);
             return Ok(());
         }
