@@ -73,7 +73,6 @@ pub(crate) struct Connection {
     is_stranger: bool,
     /// True if it is one too many, and only hears that.
     is_extra: bool,
-    is_over: bool,
     /// Memory of the values of the request at hand.
     pub(crate) request_bytes: usize,
     /// True if the parameters of the request at hand have their types beside them.
@@ -113,7 +112,6 @@ impl Connection {
             is_http: false,
             is_stranger: true,
             is_extra,
-            is_over: false,
             request_bytes: 0,
             takes_types: false,
         }
@@ -220,6 +218,11 @@ impl Connection {
         self.link.has_unsent()
     }
 
+    /// True once all that its client is to hear was sent.
+    pub(crate) fn is_over(&self) -> bool {
+        self.wire().is_gone() || self.link.is_last && !self.has_unsent()
+    }
+
     /// True if something of its client is under way.
     pub(crate) fn is_at_work(&self) -> bool {
         // A transaction over HTTP may go on over any connection.
@@ -260,16 +263,16 @@ impl Connection {
             self.refuse_nonsense();
             self.link.pump();
             self.link.flush();
-            self.is_over |= self.link.is_last;
-            // An answer over HTTP may be long, and nothing else tells its end.
-            let is_over = self.is_over && !(self.is_http && self.link.has_unsent());
-            if self.link.wire.is_gone() || self.link.wire.is_cut() || is_over {
+            if self.link.wire.is_gone() || self.link.wire.is_cut() {
                 return Next::Close;
             }
             if self.link.has_unsent() {
                 // The front waits until the client reads.
                 self.leave();
                 return Next::Park;
+            }
+            if self.link.is_last {
+                return Next::Close;
             }
             if self.link.answering.is_some() || self.link.wire.has_message() {
                 continue;
@@ -287,16 +290,29 @@ impl Connection {
         }
     }
 
-    /// Ends it, once the client had a chance to read the last answer.
+    /// Ends it. The client has a while to read the last answer.
     pub(crate) fn close(mut self) {
-        let is_left = self.is_over || self.link.wire.is_gone() || self.is_at_work();
+        let is_left = self.link.is_last || self.link.wire.is_gone() || self.is_at_work();
         if self.link.server.is_ending() && self.link.own.is_some() && !is_left {
             // A request of our own client that is on its way learns that it was not taken.
             self.link.fail(failure::ending());
         }
         self.session = None;
         self.link.flush();
-        self.link.wire.close_gently();
+        let (server, wire) = (self.link.server.clone(), self.link.wire.clone());
+        let is_gone = wire.is_gone();
+        drop(self);
+        if !wire.leave() && !is_gone && !server.is_ending() {
+            server.see_off(wire);
+        }
+    }
+
+    /// Nothing more is answered.
+    fn end(&mut self) {
+        self.roll_back();
+        self.link.streams.clear();
+        self.link.answering = None;
+        self.link.is_last = true;
     }
 
     fn check_time(&mut self) {
@@ -347,7 +363,7 @@ impl Connection {
 
     fn take_messages(&mut self) {
         let is_talking = self.is_agreed || self.is_http;
-        while is_talking && !self.is_over && !self.link.is_last && (!self.link.wire.is_gone() || self.has_commit()) {
+        while is_talking && !self.link.is_last && (!self.link.wire.is_gone() || self.has_commit()) {
             // One request after the other: the rows that are wanted come first, unless the client wants them no more.
             self.link.pump();
             let may_go_on = self.link.answering.is_none() || self.link.wire.is_interrupted();
@@ -389,7 +405,7 @@ impl Connection {
 
     /// Tells the client of bytes that are no message, and ends the connection.
     fn refuse_nonsense(&mut self) {
-        if self.is_over || self.link.reply.is_some() {
+        if self.link.is_last || self.link.reply.is_some() {
             return;
         }
         match self.link.wire.refusal() {
@@ -430,7 +446,7 @@ impl Connection {
                 let message = format!("{} is not expected here", request.name());
                 self.refuse(failure::of_protocol(message));
             }
-            Step::Close => self.is_over = true,
+            Step::Close => self.end(),
         }
         if let Some(transaction) = &mut self.transaction {
             transaction.touched_ns = self.link.server.now_ns();
@@ -439,23 +455,25 @@ impl Connection {
 
     /// Answers with a failure, and ends the connection.
     pub(crate) fn refuse(&mut self, failure: Failure) {
-        self.roll_back();
         self.link.fail(failure);
-        self.is_over = true;
+        self.end();
     }
 
     /// Answers the next request: there was no thread for it.
     pub(crate) fn refuse_for_threads(&mut self) {
         let message = "all threads of the server are at work on other statements";
         let description = "connection exception - database unavailable";
+        if self.link.is_last {
+            return self.link.flush();
+        }
         let failure = failure::plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message);
         self.roll_back();
         self.link.receive();
         if self.is_http {
             drop(self.link.wire.next());
             web::refuse(self, failure.into());
-            self.link.flush();
-            return self.link.wire.close_gently();
+            self.end();
+            return self.link.flush();
         }
         if !self.is_agreed || self.is_stranger || !self.link.wire.next_is(|message| !is_urgent(message)) {
             return self.link.wire.give_up();
@@ -509,7 +527,7 @@ impl Connection {
                 self.link.streams.clear();
                 self.link.succeed(&request);
             }
-            Request::Goodbye => self.is_over = true,
+            Request::Goodbye => self.end(),
         }
     }
 

@@ -238,6 +238,16 @@ impl Inbox {
         Greeting { reply: std::mem::take(&mut self.reply), agreed: self.agreed.take() }
     }
 
+    /// Forgets what has arrived.
+    pub(crate) fn clear(&mut self) {
+        self.messages = VecDeque::new();
+        self.bytes = 0;
+        self.dialect = Dialect::Unknown;
+        self.frames = None;
+        // It has become less, for which there is always room.
+        self.hold();
+    }
+
     /// The next message.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         let message = self.messages.pop_front()?;

@@ -54,6 +54,7 @@ pub mod fuzzing;
 pub mod handover;
 mod http;
 mod inbox;
+mod leaving;
 mod limits;
 mod login;
 mod outlet;

@@ -20,6 +20,12 @@ pub(crate) const ARRIVALS_SHARE: usize = 8;
 pub(crate) const HALF_MESSAGE_TIME: Duration = Duration::from_secs(60);
 /// Bytes that one read takes from a socket.
 pub(crate) const READ_BYTES: usize = 16 << 10;
+/// Reads from a socket that closes, at one look: what they take is dropped.
+pub(crate) const DROPPED_READS: usize = 16;
+/// Time that a client has to take note of the end of its connection.
+pub(crate) const LEAVING_TIME: Duration = Duration::from_secs(10);
+/// Connections that wait for their clients to take note of the end.
+pub(crate) const LEAVING_MAX: usize = 256;
 /// Bytes of answers that are put together before they are sent.
 pub(crate) const SEND_BYTES: usize = 32 << 10;
 /// Bytes of answers that wait because the client does not read; further rows stay in the buffer of their stream.

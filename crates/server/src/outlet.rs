@@ -26,6 +26,8 @@ pub(crate) struct Outlet {
     rest: Vec<u8>,
     /// True if what was sent ends with a message.
     is_whole: bool,
+    /// True once it was said that nothing more will come.
+    has_ended: bool,
     /// The last moment at which the socket took bytes, or a statement began.
     moved_ns: u64,
 }
@@ -42,7 +44,7 @@ pub(crate) struct Sent {
 impl Outlet {
     /// An outlet through which nothing was sent.
     pub(crate) fn new() -> Outlet {
-        Outlet { tls: None, is_framed: false, rest: Vec::new(), is_whole: true, moved_ns: 0 }
+        Outlet { tls: None, is_framed: false, rest: Vec::new(), is_whole: true, has_ended: false, moved_ns: 0 }
     }
 
     /// Sends within that TLS session from now on.
@@ -203,13 +205,16 @@ impl Outlet {
         Ok(is_open)
     }
 
-    /// Says that nothing more will come.
-    pub(crate) fn end(&mut self, mut socket: &Socket) {
-        if let Some(tls) = &mut self.tls {
-            tls.send_close_notify();
-            // A client that does not read does not read this either.
-            let _ = push(tls, &mut socket);
+    /// Sends what is left, and then says that nothing more will come. True once all of it was taken.
+    pub(crate) fn end(&mut self, mut socket: &Socket) -> Result<bool> {
+        ignoring_waits(self.step(&mut socket, &[], &mut Sent::default()))?;
+        if self.rest.is_empty() && !std::mem::replace(&mut self.has_ended, true) {
+            if let Some(tls) = &mut self.tls {
+                tls.send_close_notify();
+            }
+            ignoring_waits(self.step(&mut socket, &[], &mut Sent::default()))?;
         }
+        Ok(!self.has_rest())
     }
 }
 

@@ -23,6 +23,7 @@ use crate::connection::{AtWork, Connection};
 use crate::counts::Counts;
 use crate::credentials::Credentials;
 use crate::databases::Databases;
+use crate::leaving::Leaving;
 use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::quotas::Quotas;
@@ -90,6 +91,8 @@ pub(crate) struct Server {
     parked: Mutex<Vec<Connection>>,
     /// Sockets of the connections that threads have.
     at_work: Mutex<Vec<AtWork>>,
+    /// Connections that have ended, whose clients have not taken note of it.
+    ended: Mutex<Vec<Arc<Wire>>>,
     waker: UnixStream,
     is_ending: AtomicBool,
     pub(crate) connections: AtomicUsize,
@@ -124,6 +127,12 @@ impl Server {
     /// Gives a connection to the front.
     pub(crate) fn park(&self, connection: Connection) {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.wake();
+    }
+
+    /// Gives a connection that has ended to the front, to wait until its client has taken note of it.
+    pub(crate) fn see_off(&self, wire: Arc<Wire>) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(wire);
         self.wake();
     }
 
@@ -169,6 +178,7 @@ impl Server {
             guests: Guests::default(),
             parked: Mutex::default(),
             at_work: Mutex::default(),
+            ended: Mutex::default(),
             waker,
             is_ending: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
@@ -259,6 +269,7 @@ struct Found {
     listeners: Vec<usize>,
     waiting: Vec<usize>,
     heard: Vec<usize>,
+    leaving: Vec<usize>,
 }
 
 /// The front of a server.
@@ -270,6 +281,8 @@ pub(crate) struct Front {
     waiting: Vec<Connection>,
     /// Sockets of the statements that run.
     heard: Vec<AtWork>,
+    /// Connections that have ended.
+    leaving: Leaving,
     /// The files of the certificate.
     watch: Option<Watch>,
     /// No connection is accepted before that moment: there were no file descriptors left for one.
@@ -282,7 +295,17 @@ impl Front {
     /// The front of a server that listens there.
     pub(crate) fn new(server: Arc<Server>, listeners: Vec<Listener>, woken: UnixStream) -> Front {
         let watch = server.identity.as_ref().map(|identity| identity.watch(server.now_ns()));
-        Front { server, listeners, woken, waiting: Vec::new(), heard: Vec::new(), watch, full_until_ns: 0, asker: None }
+        Front {
+            server,
+            listeners,
+            woken,
+            waiting: Vec::new(),
+            heard: Vec::new(),
+            leaving: Leaving::default(),
+            watch,
+            full_until_ns: 0,
+            asker: None,
+        }
     }
 
     /// Serves for the process at the other end of a connection.
@@ -292,7 +315,7 @@ impl Front {
 
     /// True if there are no clients, so that nothing happens before the next one comes.
     pub(crate) fn is_alone(&self) -> bool {
-        self.waiting.is_empty() && self.server.connections.load(Ordering::Relaxed) == 0
+        self.waiting.is_empty() && self.leaving.is_empty() && self.server.connections.load(Ordering::Relaxed) == 0
     }
 
     /// Waits until something happens, but no longer than that, and sees to it.
@@ -302,7 +325,7 @@ impl Front {
         let now = self.server.now_ns();
         let idle_ns = self.server.settings.idle_http_transaction.as_nanos() as u64;
         let due = self.waiting.iter().filter_map(|connection| connection.deadline_ns());
-        let due = due.chain(self.server.transactions.next_end_ns(idle_ns)).min();
+        let due = due.chain(self.server.transactions.next_end_ns(idle_ns)).chain(self.leaving.next_end_ns()).min();
         let due = due.map_or(limit, |due| Duration::from_nanos(due.saturating_sub(now)).min(limit));
         let found = self.poll(if is_busy { due.min(EAR_TIME) } else { due });
         let now = self.server.now_ns();
@@ -326,15 +349,16 @@ impl Front {
         for place in found.listeners {
             self.accept(place);
         }
+        self.leaving.look(&found.leaving, now);
         self.dispatch(&found.waiting);
         roll_back(self.server.transactions.overdue(now, idle_ns));
         let late = self.server.now_ns().saturating_sub(THREAD_TIME.as_nanos() as u64);
         while let Some(mut connection) = self.server.pool.overdue(late) {
             self.server.left(connection.wire());
             connection.refuse_for_threads();
-            // One that was given up is closed.
-            if !connection.wire().is_gone() {
-                self.waiting.push(connection);
+            match connection.is_over() {
+                true => connection.close(),
+                false => self.waiting.push(connection),
             }
         }
     }
@@ -342,6 +366,10 @@ impl Front {
     fn fetch(&mut self) {
         let mut parked = self.server.parked.lock().unwrap_or_else(PoisonError::into_inner);
         self.waiting.append(&mut parked);
+        drop(parked);
+        let mut ended = self.server.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.server.now_ns();
+        ended.drain(..).for_each(|wire| self.leaving.push(wire, now));
     }
 
     /// Chooses the statements to listen to: those that run now. True if a thread is at work.
@@ -372,18 +400,26 @@ impl Front {
             let flags = if wire.has_room() { PollFlags::IN } else { PollFlags::empty() };
             PollFd::from_borrowed_fd(wire.fd(), flags | HANG_UP)
         }));
+        fds.extend(self.leaving.fds());
         fds.extend(self.asker.iter().map(|asker| PollFd::new(asker, PollFlags::IN | HANG_UP)));
         let mut found = Found::default();
         if poll(&mut fds, Some(&timespec(limit))).is_err() {
             return found;
         }
-        let (listeners, waiting) = (self.listeners.len(), self.waiting.len());
+        let ends = [self.listeners.len(), self.waiting.len(), heard.len()];
         for (place, _) in fds.iter().enumerate().skip(1).filter(|(_, fd)| !fd.revents().is_empty()) {
-            let place = place - 1;
-            match place.checked_sub(listeners) {
-                None => found.listeners.push(place),
-                Some(place) if place < waiting => found.waiting.push(place),
-                Some(place) => found.heard.extend(heard.get(place - waiting)),
+            let mut place = place - 1;
+            let kind = ends.iter().position(|&count| {
+                let is_here = place < count;
+                place -= if is_here { 0 } else { count };
+                is_here
+            });
+            match kind {
+                Some(0) => found.listeners.push(place),
+                Some(1) => found.waiting.push(place),
+                Some(_) => found.heard.push(heard[place]),
+                // Behind them comes the connection to the process for which this one serves.
+                None => found.leaving.push(place),
             }
         }
         let is_woken = !fds[0].revents().is_empty();

@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::arrivals::Share;
 use crate::http::{Refusal, plain_answer};
 use crate::inbox::{Greeting, Heard, Inbox};
-use crate::limits::{LINGER, READ_BYTES};
+use crate::limits::{DROPPED_READS, LINGER, READ_BYTES};
 use crate::outlet::{Outlet, Sent};
 use crate::socket::Socket;
 use crate::tls::Identity;
@@ -473,19 +473,27 @@ impl Wire {
         poll(&mut fds, Some(&timespec(limit))).is_ok_and(|ready| ready > 0)
     }
 
-    /// Closes the connection once the client has read what was sent: what it has sent meanwhile is read and dropped, since
-    /// otherwise the system would throw away what is on its way to it.
-    pub(crate) fn close_gently(&self) {
-        self.outlet().end(&self.stream);
-        self.stream.end();
-        let mut buffer = [0; READ_BYTES];
-        for _ in 0..4 {
-            match (&self.stream).read(&mut buffer) {
-                Ok(count) if count > 0 => {}
-                _ => break,
-            }
+    /// Goes on with the end of the connection, without waiting: sends what is left, says that nothing more comes, and drops what
+    /// the client sends, since the system would otherwise throw away what is on its way to it. True once the client has closed its
+    /// end, or the connection is broken.
+    pub(crate) fn leave(&self) -> bool {
+        self.lock().clear();
+        match self.outlet().end(&self.stream) {
+            Ok(true) => self.stream.end(),
+            Ok(false) => return false,
+            Err(_) => return true,
         }
-        self.is_gone.store(true, Ordering::Release);
+        BUFFER.with_borrow_mut(|buffer| {
+            for _ in 0..DROPPED_READS {
+                match (&self.stream).read(buffer) {
+                    Ok(0) => return true,
+                    Ok(_) => {}
+                    Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                    Err(cause) => return cause.kind() != ErrorKind::WouldBlock,
+                }
+            }
+            false
+        })
     }
 }
 

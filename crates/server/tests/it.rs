@@ -4,6 +4,7 @@
 mod it {
     mod bounds;
     pub(crate) mod client;
+    mod closing;
     mod databases;
     pub(crate) mod encryption;
     mod http;

@@ -46,7 +46,7 @@ pub(crate) struct Link {
     pub(crate) database: Arc<str>,
     /// The answer to the request of HTTP at hand; `None` between requests, and where Bolt is spoken.
     pub(crate) reply: Option<Box<Reply>>,
-    /// True once nothing more is answered over HTTP.
+    /// True once nothing more is answered.
     pub(crate) is_last: bool,
 }
 
@@ -100,7 +100,7 @@ impl Link {
         self.stalled_ns = match (self.has_unsent(), sent.has_moved) {
             (false, _) => None,
             // Within this machine a client that is gone is noticed; one that looks at rows for long may.
-            _ if self.wire.peer().is_none() => None,
+            _ if self.wire.peer().is_none() && !self.is_last => None,
             (true, false) => self.stalled_ns.or(Some(now)),
             (true, true) => Some(now),
         };

@@ -1,7 +1,6 @@
 //! TLS and plain Bolt on one port.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,11 +23,11 @@ pub(crate) fn start(settings: Settings, is_required: bool) -> (Running, Certific
 }
 
 /// A client's end of TLS that trusts that certificate alone.
-pub(crate) fn secure(
-    socket: TcpStream,
+pub(crate) fn secure<S: Read + Write>(
+    socket: S,
     trusted: &CertificateDer<'static>,
     versions: &[&'static SupportedProtocolVersion],
-) -> StreamOwned<ClientConnection, TcpStream> {
+) -> StreamOwned<ClientConnection, S> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.clone()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

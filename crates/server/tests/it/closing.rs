@@ -1,0 +1,100 @@
+//! Answers that are on their way when the server closes a connection.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use bolt::Value;
+use server::Settings;
+
+use super::client::{BEGIN, COMMIT, Client, GOODBYE, PULL, RECORD, SUCCESS, map, message, pull, run, socket};
+use super::encryption;
+use super::running::Running;
+
+/// A socket that takes its time to read.
+struct Slow(TcpStream);
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        if count > 1_000 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        Ok(count)
+    }
+}
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Commits, asks for something out of place, and goes on asking; all answers before the failure come.
+fn break_protocol(mut client: Client, rows: i64) {
+    let rows_of = format!("UNWIND range(1, {rows}) AS i RETURN i, '{}' AS t", "x".repeat(1_000));
+    let wrong = message(PULL, vec![map(&[("n", Value::Int(5))])]);
+    let begin = message(BEGIN, vec![map(&[])]);
+    let commit = message(COMMIT, vec![]);
+    client
+        .send(&[begin, run("CREATE (:X)", map(&[])), pull(), run(&rows_of, map(&[])), pull(), commit, wrong].concat());
+    for _ in 0..2_000 {
+        // The server may have closed the connection.
+        if client.try_send(&run("RETURN 1", map(&[]))).is_err() {
+            break;
+        }
+    }
+    for _ in 0..4 {
+        client.expect(SUCCESS);
+    }
+    for _ in 0..rows {
+        client.expect(RECORD);
+    }
+    client.expect(SUCCESS);
+    client.expect(SUCCESS);
+    let (code, text) = client.failure();
+    assert!(code.contains("Request.Invalid") && text.contains("not expected here"), "{code} {text}");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn answers_reach_a_client_that_breaks_the_protocol_and_goes_on_sending() {
+    let running = Running::start(Settings::default());
+    for rows in [1, 300, 3_000, 15_000] {
+        break_protocol(Client::connect(running.address), rows);
+        break_protocol(Client::log_in(Slow(socket(running.address)), "5.8"), rows);
+    }
+    let (running, trusted) = encryption::start(Settings::default(), true);
+    for rows in [1, 3_000, 15_000] {
+        let secured = encryption::secure(Slow(socket(running.address)), &trusted, rustls::ALL_VERSIONS);
+        break_protocol(Client::log_in(secured, "5.8"), rows);
+    }
+}
+
+#[test]
+fn a_client_that_never_notices_the_end_is_not_waited_for() {
+    let running = Running::start(Settings::default());
+    // More than there is room for: none of them closes its end.
+    let mut clients: Vec<TcpStream> = Vec::new();
+    for _ in 0..300 {
+        let mut client = socket(running.address);
+        let proposal = [&bolt::handshake::PREAMBLE[..], &[0, 0, 8, 5], &[0; 12]].concat();
+        client.write_all(&[proposal, message(GOODBYE, vec![]).repeat(3)].concat()).unwrap();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, [0, 0, 8, 5]);
+        clients.push(client);
+    }
+    assert_eq!(Client::connect(running.address).rows("RETURN 1 AS x"), 1);
+    // What they send is dropped, until the connection is closed.
+    for client in &mut clients {
+        let _ = client.write_all(&[0; 10]);
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let is_open = |client: &mut TcpStream| client.write_all(&[0; 10]).is_ok();
+    assert!(!is_open(&mut clients[0]) && is_open(&mut clients[299]));
+}
