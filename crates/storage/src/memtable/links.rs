@@ -5,7 +5,7 @@
 //!
 //! Invariant: a reader is given an edge's number only after the edge was added, by whatever handed it the snapshot; a list
 //! that it finds begins with an edge that is whole, since the beginning is stored last and read first.
-//! Cost: an edge takes 64 bytes and its properties, a node with edges 16 to 32 bytes for each direction.
+//! Cost: an edge takes 64 bytes and its properties, a node with edges 32 to 64 bytes for each direction.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -48,7 +48,7 @@ struct Slot {
 }
 
 /// Slots in the first chunk, as a power of two; each chunk has twice as many as the one before it.
-const FIRST_CHUNK_BITS: u32 = 3;
+const FIRST_CHUNK_BITS: u32 = 2;
 const CHUNKS: usize = (32 - FIRST_CHUNK_BITS) as usize;
 
 /// The edges themselves.
@@ -57,12 +57,16 @@ struct Slots {
     /// The ordinal of the first.
     first: u32,
     len: AtomicU32,
-    chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
+    few: Chunk,
+    /// The chunks behind the first. Most transactions have none, and make and drop nothing for them.
+    more: OnceLock<Box<[Chunk; CHUNKS - 1]>>,
 }
+
+type Chunk = OnceLock<Box<[Slot]>>;
 
 impl Slots {
     fn new(first: u32) -> Slots {
-        Slots { first, len: AtomicU32::new(0), chunks: std::array::from_fn(|_| OnceLock::new()) }
+        Slots { first, len: AtomicU32::new(0), few: OnceLock::new(), more: OnceLock::new() }
     }
 
     fn place(index: u32) -> (usize, usize) {
@@ -74,13 +78,21 @@ impl Slots {
     #[inline]
     fn slot(&self, ordinal: u32) -> Option<&Slot> {
         let (chunk, at) = Slots::place(ordinal.checked_sub(self.first)?);
-        self.chunks.get(chunk)?.get()?.get(at)
+        let chunk = match chunk {
+            0 => &self.few,
+            _ => self.more.get()?.get(chunk - 1)?,
+        };
+        chunk.get()?.get(at)
     }
 
     /// The slot of the next edge.
     fn next_slot(&self, index: u32) -> &Slot {
         let (chunk, at) = Slots::place(index);
-        let slots = self.chunks[chunk].get_or_init(|| {
+        let held = match chunk {
+            0 => &self.few,
+            _ => &self.more.get_or_init(|| Box::new([const { Chunk::new() }; CHUNKS - 1]))[chunk - 1],
+        };
+        let slots = held.get_or_init(|| {
             let count = 1_usize << (chunk as u32 + FIRST_CHUNK_BITS);
             std::iter::repeat_with(Slot::default).take(count).collect()
         });
@@ -88,20 +100,29 @@ impl Slots {
     }
 }
 
-/// For each node that has edges, the newest.
+/// For each node that has edges, the newest. Open addressing with linear probing.
 #[derive(Debug)]
 struct Table {
-    /// Node and ordinal, or `FREE`; open addressing with linear probing.
-    entries: Box<[AtomicU64]>,
+    entries: Box<[Entry]>,
     used: AtomicU32,
 }
 
+#[derive(Debug)]
+struct Entry {
+    /// Node and ordinal of its newest edge, or `FREE`.
+    newest: AtomicU64,
+    /// Number of edges. Only the writer reads it: snapshots may have fewer.
+    count: AtomicU32,
+}
+
 const FREE: u64 = u64::MAX;
-const TABLE_MIN: usize = 16;
+/// Entries of a table at first. Most transactions add an edge or two.
+const TABLE_MIN: usize = 4;
 
 impl Table {
     fn new(capacity: usize) -> Table {
-        let entries = std::iter::repeat_with(|| AtomicU64::new(FREE)).take(capacity).collect();
+        let free = || Entry { newest: AtomicU64::new(FREE), count: AtomicU32::new(0) };
+        let entries = std::iter::repeat_with(free).take(capacity).collect();
         Table { entries, used: AtomicU32::new(0) }
     }
 
@@ -111,37 +132,47 @@ impl Table {
         (u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
     }
 
+    /// The entry of a node, or a free one for it, and what it says is newest.
     #[inline]
-    fn get(&self, node: u32) -> u32 {
+    fn find(&self, node: u32, order: Ordering) -> (&Entry, u64) {
         let mask = self.entries.len() - 1;
         let mut at = self.start(node);
         loop {
-            let entry = self.entries[at].load(Ordering::Acquire);
-            if entry == FREE {
-                return NONE;
-            }
-            if (entry >> 32) as u32 == node {
-                return entry as u32;
+            let entry = &self.entries[at];
+            let newest = entry.newest.load(order);
+            if newest == FREE || (newest >> 32) as u32 == node {
+                return (entry, newest);
             }
             at = (at + 1) & mask;
         }
     }
 
-    /// Makes an edge the newest of a node.
-    fn set(&self, node: u32, ordinal: u32) {
-        let mask = self.entries.len() - 1;
-        let mut at = self.start(node);
-        loop {
-            let entry = self.entries[at].load(Ordering::Relaxed);
-            if entry == FREE || (entry >> 32) as u32 == node {
-                if entry == FREE {
-                    self.used.fetch_add(1, Ordering::Relaxed);
-                }
-                self.entries[at].store(u64::from(node) << 32 | u64::from(ordinal), Ordering::Release);
-                return;
-            }
-            at = (at + 1) & mask;
+    /// The newest edge of a node.
+    #[inline]
+    fn get(&self, node: u32) -> u32 {
+        match self.find(node, Ordering::Acquire).1 {
+            FREE => NONE,
+            newest => newest as u32,
         }
+    }
+
+    /// The entry of a node, its newest edge, and how many it has.
+    #[inline]
+    fn entry(&self, node: u32) -> (&Entry, u32, u32) {
+        match self.find(node, Ordering::Relaxed) {
+            (entry, FREE) => (entry, NONE, 0),
+            (entry, newest) => (entry, newest as u32, entry.count.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Makes an edge the newest of a node, whose entry that is.
+    #[inline]
+    fn set(&self, entry: &Entry, node: u32, ordinal: u32, count: u32) {
+        if count == 1 {
+            self.used.fetch_add(1, Ordering::Relaxed);
+        }
+        entry.count.store(count, Ordering::Relaxed);
+        entry.newest.store(joined(node, ordinal), Ordering::Release);
     }
 
     fn has_room(&self, more: usize) -> bool {
@@ -152,12 +183,15 @@ impl Table {
     fn grown(&self, more: usize) -> Table {
         let wanted = (self.used.load(Ordering::Relaxed) as usize + more) * 4;
         let table = Table::new(wanted.next_power_of_two().max(TABLE_MIN));
-        for entry in &self.entries {
-            let entry = entry.load(Ordering::Relaxed);
-            if entry != FREE {
-                table.set((entry >> 32) as u32, entry as u32);
+        for held in &self.entries {
+            let newest = held.newest.load(Ordering::Relaxed);
+            if newest != FREE {
+                let (entry, _) = table.find((newest >> 32) as u32, Ordering::Relaxed);
+                entry.newest.store(newest, Ordering::Relaxed);
+                entry.count.store(held.count.load(Ordering::Relaxed), Ordering::Relaxed);
             }
         }
+        table.used.store(self.used.load(Ordering::Relaxed), Ordering::Relaxed);
         table
     }
 }
@@ -262,22 +296,18 @@ impl Layer {
     fn push(&mut self, link: Link, number: u64, properties: Properties) {
         let (source, target) = (link.source.0 as u32, link.target.0 as u32);
         let ordinal = self.end();
-        let before =
-            [(&self.sources, source, Side::Out), (&self.targets, target, Side::In)].map(|(table, node, side)| {
-                let before = table.get(node);
-                let rank = self.slots.slot(before).filter(|_| before != NONE);
-                (before, rank.map_or(0, |slot| side.half(slot.ranks.load(Ordering::Relaxed)) + 1))
-            });
+        let (from, before_out, outgoing) = self.sources.entry(source);
+        let (to, before_in, incoming) = self.targets.entry(target);
         let slot = self.slots.next_slot(self.len);
         slot.ends.store(joined(source, target), Ordering::Relaxed);
-        slot.before.store(joined(before[0].0, before[1].0), Ordering::Relaxed);
-        slot.ranks.store(joined(before[0].1, before[1].1), Ordering::Relaxed);
+        slot.before.store(joined(before_out, before_in), Ordering::Relaxed);
+        slot.ranks.store(joined(outgoing, incoming), Ordering::Relaxed);
         slot.number.store(number, Ordering::Relaxed);
         slot.edge_type.store(link.edge_type.0, Ordering::Relaxed);
         // The slot is new: nobody has set its properties.
         let _ = slot.properties.set(properties);
-        self.sources.set(source, ordinal);
-        self.targets.set(target, ordinal);
+        self.sources.set(from, source, ordinal, outgoing + 1);
+        self.targets.set(to, target, ordinal, incoming + 1);
         self.len += 1;
     }
 
