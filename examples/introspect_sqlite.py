@@ -11,8 +11,10 @@ import csv
 import json
 import os
 import random
+import shutil
 import sqlite3
 import sys
+import tempfile
 import time
 
 NEIGHBORS = {
@@ -45,6 +47,15 @@ OPERATIONS = {
     "edge by id": "SELECT source, target FROM edge WHERE rowid = :edge",
     "edge property": "SELECT time FROM edge WHERE rowid = :edge",
 }
+# Statements that write, within a transaction that is not committed.
+WRITES = {
+    "add node": "INSERT INTO node (id, age, name) VALUES ((SELECT max(id) + 1 FROM node), NULL, NULL)",
+    "add edge": "INSERT INTO edge VALUES (:node, :target, NULL)",
+    "set node property": "UPDATE node SET age = :target WHERE id = :node",
+}
+# Edges that are put into a new database, as many as `knot introspect` takes, and those of one transaction.
+INGEST_EDGES = 1_000_000
+COMMIT_EDGES = 1_000
 for direction, statement in NEIGHBORS.items():
     OPERATIONS[f"neighbours {direction}"] = statement
     OPERATIONS[f"first neighbour {direction}"] = f"{statement} LIMIT 1"
@@ -64,22 +75,30 @@ def columns(file, *wanted):
     return ([row[at] for at in places] for row in rows)
 
 
+def tables(database):
+    database.execute("CREATE TABLE node (id INTEGER PRIMARY KEY, age INTEGER, name TEXT)")
+    database.execute("CREATE TABLE edge (source INTEGER, target INTEGER, time INTEGER)")
+
+
+def indexes(database):
+    database.execute("CREATE INDEX edge_source ON edge (source, target)")
+    database.execute("CREATE INDEX edge_target ON edge (target, source)")
+
+
 def load(path, folder):
     """Makes the database of the files of `knot generate`, under another name first: a load that is killed leaves none."""
     made = path + ".loading"
     if os.path.exists(made):
         os.remove(made)
     database = sqlite3.connect(made)
-    database.execute("CREATE TABLE node (id INTEGER PRIMARY KEY, age INTEGER, name TEXT)")
-    database.execute("CREATE TABLE edge (source INTEGER, target INTEGER, time INTEGER)")
+    tables(database)
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), newline="") as file:
             if name.startswith("nodes-"):
                 database.executemany("INSERT INTO node VALUES (?, ?, ?)", columns(file, "id", "age", "name"))
             elif name.startswith("edges-"):
                 database.executemany("INSERT INTO edge VALUES (?, ?, ?)", columns(file, ":START_ID", ":END_ID", "time"))
-    database.execute("CREATE INDEX edge_source ON edge (source, target)")
-    database.execute("CREATE INDEX edge_target ON edge (target, source)")
+    indexes(database)
     database.commit()
     database.close()
     os.rename(made, path)
@@ -106,7 +125,7 @@ class Subject:
             "system": "sqlite", "version": sqlite3.sqlite_version, "place": self.path, "nodes": self.nodes,
             "edges": self.edges, "bytes": os.path.getsize(self.path), "settings": {"driver": "Python's sqlite3"},
             "coldMethod": "the database is closed, its file is dropped from the page cache, and it is opened anew",
-            "operations": list(OPERATIONS),
+            "operations": [*OPERATIONS, *WRITES, "commit", "ingest, bulk", "ingest, increment"],
         }
 
     def choose(self, question):
@@ -125,6 +144,10 @@ class Subject:
         return {"starts": starts}
 
     def perform(self, question):
+        if question["operation"].startswith("ingest"):
+            return self.ingest(question["operation"] == "ingest, bulk")
+        if question["operation"] not in OPERATIONS:
+            return self.write(question["operation"], question["start"])
         start, statement = question["start"], OPERATIONS[question["operation"]]
         parameters = {"node": start["node"], "key": start["key"], "edge": start["edge"]}
         before = time.perf_counter_ns()
@@ -135,6 +158,64 @@ class Subject:
             counts = {"neighborhoods": 1, "edges": len(rows)}
         checksum = sum(row[0] if isinstance(row[0], int) else 0 for row in rows) % 2**63
         return {"ns": ns, "rows": len(rows), "checksum": checksum, "counts": counts}
+
+    def copy(self, _):
+        """Writes go to a copy, in the form in which SQLite is fast and durable."""
+        self.folder = tempfile.TemporaryDirectory(prefix="introspect-", dir=os.path.dirname(os.path.abspath(self.path)))
+        self.sample = self.database.execute(f"SELECT source, target FROM edge LIMIT {INGEST_EDGES}").fetchall()
+        path = os.path.join(self.folder.name, "copy.db")
+        shutil.copyfile(self.path, path)
+        self.database.close()
+        self.path = path
+        self.database = self.writable(path)
+        return {}
+
+    def writable(self, path):
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        return database
+
+    def write(self, operation, start):
+        parameters = {"node": start["node"], "target": start["target"]}
+        self.database.execute("BEGIN")
+        if operation == "commit":
+            self.database.execute(WRITES["add node"])
+        before = time.perf_counter_ns()
+        self.database.execute("COMMIT" if operation == "commit" else WRITES[operation], parameters)
+        ns = time.perf_counter_ns() - before
+        if operation != "commit":
+            self.database.execute("ROLLBACK")
+        return {"ns": ns, "rows": 1}
+
+    def ingest(self, is_bulk):
+        path = os.path.join(self.folder.name, "ingest.db")
+        bulk = [(*edge, 1) for place, edge in enumerate(self.sample) if place % 10 < 9]
+        increment = [(*edge, 1) for place, edge in enumerate(self.sample) if place % 10 == 9]
+        nodes = sorted({end for edge in self.sample for end in edge})
+        add = "INSERT INTO edge VALUES (?, ?, ?)"
+        if is_bulk:
+            if os.path.exists(path):
+                self.ingested.close()
+                os.unlink(path)
+            before = time.perf_counter_ns()
+            self.ingested = self.writable(path)
+            tables(self.ingested)
+            self.ingested.execute("BEGIN")
+            self.ingested.executemany("INSERT INTO node VALUES (?, NULL, NULL)", [(node,) for node in nodes])
+            self.ingested.executemany(add, bulk)
+            indexes(self.ingested)
+            self.ingested.execute("COMMIT")
+            counts = {"uniqueNodes": len(nodes), "edges": len(bulk), "properties": len(nodes) + len(bulk)}
+        else:
+            before = time.perf_counter_ns()
+            pieces = range(0, len(increment), COMMIT_EDGES)
+            for start in pieces:
+                self.ingested.execute("BEGIN")
+                self.ingested.executemany(add, increment[start:start + COMMIT_EDGES])
+                self.ingested.execute("COMMIT")
+            counts = {"edges": len(increment), "properties": len(increment), "passes": len(pieces)}
+        return {"ns": time.perf_counter_ns() - before, "rows": counts["edges"], "counts": counts}
 
     def cool(self, _):
         self.database.close()

@@ -599,7 +599,7 @@ pub(crate) enum GeneratedKind {
 
 /// `knot introspect`.
 ///
-/// Reads only. The store may be in use. docs/introspect.md tells how to read the tables, and the lines that a program speaks
+/// Reads only, unless `--writes` is given. The store may be in use. docs/introspect.md tells how to read the tables, and the lines that a program speaks
 /// to be measured in the place of a store.
 #[derive(Args)]
 pub(crate) struct IntrospectArguments {
@@ -608,6 +608,9 @@ pub(crate) struct IntrospectArguments {
     /// Take less than a minute, with fewer calls, where the store can be read in seconds
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Measure writes too: single ones, commits, and a load of up to a million edges, in a copy and a new store beside the store
+    #[arg(long)]
+    pub(crate) writes: bool,
     /// Another store, on which the fitted costs are judged too
     #[arg(long, value_name = "STORE")]
     pub(crate) beside: Option<PathBuf>,

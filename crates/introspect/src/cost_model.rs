@@ -155,6 +155,17 @@ impl Below<'_> {
                 let each = self.cost(Operation::Hops(Direction::Both, 2))?;
                 (Box::new(move |call, _| Some(call.counts.neighborhoods as f64 * each)), "2-hop both of each node")
             }
+            Operation::IngestBulk | Operation::IngestIncrement => {
+                let [node, edge, property] = [Operation::AddNode, Operation::AddEdge, Operation::SetProperty];
+                let (node, edge, property) = (self.cost(node)?, self.cost(edge)?, self.cost(property).unwrap_or(0.0));
+                let commit = self.cost(Operation::Commit)?;
+                let model = move |call: &Call, _| {
+                    let Counts { unique_nodes, edges, properties, passes, .. } = call.counts;
+                    let parts = [(unique_nodes, node), (edges, edge), (properties, property), (passes, commit)];
+                    Some(parts.iter().map(|(count, cost)| *count as f64 * cost).sum())
+                };
+                (Box::new(model), "nodes, edges and properties added, and commits")
+            }
             _ => return None,
         })
     }

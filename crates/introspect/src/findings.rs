@@ -1,5 +1,7 @@
 //! Findings: rules over measured times, each with a threshold, that say in a sentence what the figures show.
 
+mod writes;
+
 use model::Direction;
 
 use crate::cost_model::{Judgement, Prediction};
@@ -53,6 +55,10 @@ pub enum Rule {
     SlowCold,
     /// Hot reads miss as cold ones do.
     UselessCache,
+    /// A commit costs as much as many writes.
+    SlowCommit,
+    /// An edge that is added costs much more than one that is loaded.
+    SlowIncrement,
     /// Times do not follow what is touched.
     OutOfModel,
 }
@@ -69,6 +75,8 @@ impl Rule {
             Rule::Step => "step",
             Rule::SlowCold => "slow-cold",
             Rule::UselessCache => "useless-cache",
+            Rule::SlowCommit => "slow-commit",
+            Rule::SlowIncrement => "slow-increment",
             Rule::OutOfModel => "out-of-model",
         }
     }
@@ -124,6 +132,8 @@ pub fn find(found: &Measurements, predictions: &[Prediction], judgements: &[Judg
     findings.extend(slow_language(found));
     findings.extend(steps(found));
     findings.extend(caches(found));
+    findings.extend(writes::slow_commit(found));
+    findings.extend(writes::slow_increment(found));
     findings.extend(Regime::ALL.into_iter().filter_map(|regime| out_of_model(judgements, regime)));
     findings
 }
@@ -333,7 +343,8 @@ mod tests {
 
     fn findings(faults: &[Fault]) -> Vec<Finding> {
         let mut subject = Synthetic::new(2_000, 5).with(faults);
-        let options = MeasureOptions { calls_max: 120, cold_calls_max: 60, ..MeasureOptions::new(Effort::Quick) };
+        let options =
+            MeasureOptions { calls_max: 120, cold_calls_max: 60, writes: true, ..MeasureOptions::new(Effort::Quick) };
         let found = measure(&mut subject, &options, &CountingClock::default(), &Interrupt::new()).expect("it runs");
         let judgements: Vec<_> = [Regime::Warm, Regime::Hot]
             .into_iter()
@@ -363,6 +374,8 @@ mod tests {
             (Fault::Cliff(1_024), Rule::Step),
             (Fault::UselessCache, Rule::UselessCache),
             (Fault::SlowDisk, Rule::SlowCold),
+            (Fault::SlowCommit, Rule::SlowCommit),
+            (Fault::SlowIncrement, Rule::SlowIncrement),
         ] {
             let mut found = rules(&[fault]);
             assert!(found.remove(&expected), "{fault:?}: {found:?}");

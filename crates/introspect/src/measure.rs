@@ -48,6 +48,8 @@ pub struct MeasureOptions {
     pub total_ns_max: u64,
     /// Seed of the starts.
     pub seed: u64,
+    /// True if operations that write are measured too, on a copy.
+    pub writes: bool,
 }
 
 impl MeasureOptions {
@@ -60,6 +62,7 @@ impl MeasureOptions {
                 operation_ns_max: 150_000_000,
                 total_ns_max: 42_000_000_000,
                 seed: 1,
+                writes: false,
             },
             Effort::Full => MeasureOptions {
                 calls_max: 10_000,
@@ -67,6 +70,7 @@ impl MeasureOptions {
                 operation_ns_max: 1_000_000_000,
                 total_ns_max: 400_000_000_000,
                 seed: 1,
+                writes: false,
             },
         }
     }
@@ -204,7 +208,7 @@ pub fn measure(
     let variants: Vec<(Operation, Way)> = Operation::all()
         .into_iter()
         .flat_map(|operation| [(operation, Way::Api), (operation, Way::Cypher)])
-        .filter(|(operation, way)| subject.can(*operation, *way))
+        .filter(|(operation, way)| !operation.is_write() && subject.can(*operation, *way))
         .collect();
     let by_degree = variants.iter().filter(|(operation, way)| is_by_degree(*operation, *way)).count();
     let end_ns = clock.now_ns().saturating_add(options.total_ns_max);
@@ -240,8 +244,12 @@ pub fn measure(
             runner.run(subject, (*operation, *way), (regime, Choice::ByDegree), &starts)?;
         }
     }
+    let description = subject.describe()?;
+    if options.writes {
+        runner.write(subject)?;
+    }
     let Runner { runs, left_out, .. } = runner;
-    Ok(Measurements { description: subject.describe()?, runs, sweep, timer_ns, left_out })
+    Ok(Measurements { description, runs, sweep, timer_ns, left_out })
 }
 
 /// True for operations whose cost follows the degree of their start.
@@ -299,6 +307,22 @@ impl Runner<'_> {
         }
         self.runs.push(run);
         self.interrupt.check()
+    }
+
+    /// Measures writes on a copy, for which there is time beyond that of the reads.
+    fn write(&mut self, subject: &mut dyn Subject) -> Result<()> {
+        let starts = subject.choose(Choice::Uniform, self.options.calls_max, self.options.seed)?;
+        subject.copy()?;
+        self.end_ns = self.clock.now_ns().saturating_add(self.options.total_ns_max);
+        for operation in Operation::all().into_iter().filter(|operation| operation.is_write()) {
+            let starts = if operation.is_of_whole_graph() { &starts[..1] } else { &starts[..] };
+            for way in [Way::Api, Way::Cypher] {
+                if subject.can(operation, way) {
+                    self.run(subject, (operation, way), (Regime::Hot, Choice::Uniform), starts)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn untimed(&self, call: Call) -> Call {
@@ -360,6 +384,7 @@ mod tests {
     use testing::simulation::CountingClock;
 
     use super::{Effort, MeasureOptions, Regime, Times, disagreements, measure};
+    use crate::cost_model::compose;
     use crate::operations::{Filter, Operation, Way};
     use crate::subject::Choice;
     use crate::subject::synthetic::Synthetic;
@@ -393,6 +418,24 @@ mod tests {
         assert_eq!(by_degree.expect("it was run").calls.len(), 50);
         assert_eq!(found.sweep.iter().map(|point| point.nodes).collect::<Vec<_>>(), [256, 1_024, 2_000]);
         assert_eq!((found.left_out, disagreements(&found)), (0, vec![]));
+    }
+
+    #[test]
+    fn writes_are_measured_on_a_copy_where_they_are_wanted() {
+        let writes = MeasureOptions { writes: true, ..options() };
+        let mut subject = Synthetic::new(2_000, 5);
+        let found = measure(&mut subject, &writes, &CountingClock::default(), &Interrupt::new()).expect("it runs");
+        let of: Vec<_> = found.runs.iter().filter(|run| run.operation.is_write()).collect();
+        // Four single ones in both ways, and two of the whole graph.
+        assert_eq!(of.iter().map(|run| run.calls.len()).collect::<Vec<_>>(), [50, 50, 50, 50, 50, 50, 50, 50, 1, 1]);
+        assert!(of.iter().all(|run| run.regime == Regime::Hot && run.error.is_none()));
+        assert_eq!(disagreements(&found), vec![]);
+        let predicted = compose(&found);
+        let factor = |operation: Operation| {
+            predicted.iter().find(|held| held.operation == operation).expect("it is predicted").factor()
+        };
+        assert!((factor(Operation::IngestBulk) - 0.5).abs() < 0.025, "{}", factor(Operation::IngestBulk));
+        assert!((factor(Operation::IngestIncrement) - 1.0).abs() < 0.05, "{}", factor(Operation::IngestIncrement));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The operations that a store is measured by, in three layers.
+//! The operations that a store is measured by, in three layers, and those that write.
 //!
 //! After: Macko, Margo, Seltzer, "Performance introspection of graph databases", 2013.
 
@@ -18,11 +18,13 @@ pub enum Layer {
     Graph,
     /// Algorithms.
     Algorithm,
+    /// Single writes, and a graph that is made of them.
+    Write,
 }
 
 impl Layer {
     /// All layers, the lowest first.
-    pub const ALL: [Layer; 3] = [Layer::Micro, Layer::Graph, Layer::Algorithm];
+    pub const ALL: [Layer; 4] = [Layer::Micro, Layer::Graph, Layer::Algorithm, Layer::Write];
 
     /// The name in tables and files.
     pub fn name(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Layer {
             Layer::Micro => "micro",
             Layer::Graph => "graph",
             Layer::Algorithm => "algorithm",
+            Layer::Write => "write",
         }
     }
 }
@@ -84,6 +87,18 @@ pub enum Operation {
     PageRank,
     /// Triangles of the graph.
     Triangles,
+    /// A new node, in a transaction that is not committed.
+    AddNode,
+    /// A new edge between two nodes, likewise.
+    AddEdge,
+    /// Another value of a property of a node that is an integer, likewise.
+    SetProperty,
+    /// The durable end of a transaction that has added a node.
+    Commit,
+    /// Nine tenths of the graph, loaded at once into a new store.
+    IngestBulk,
+    /// The tenth that is left, added to it in transactions.
+    IngestIncrement,
 }
 
 /// The three directions.
@@ -128,6 +143,12 @@ impl Operation {
             Operation::Components,
             Operation::PageRank,
             Operation::Triangles,
+            Operation::AddNode,
+            Operation::AddEdge,
+            Operation::SetProperty,
+            Operation::Commit,
+            Operation::IngestBulk,
+            Operation::IngestIncrement,
         ]);
         all
     }
@@ -142,13 +163,32 @@ impl Operation {
             | Operation::Components
             | Operation::PageRank
             | Operation::Triangles => Layer::Algorithm,
+            Operation::AddNode
+            | Operation::AddEdge
+            | Operation::SetProperty
+            | Operation::Commit
+            | Operation::IngestBulk
+            | Operation::IngestIncrement => Layer::Write,
             _ => Layer::Micro,
         }
     }
 
     /// True if a call reads the whole graph, or may.
     pub fn is_of_whole_graph(self) -> bool {
-        matches!(self, Operation::Bfs | Operation::Components | Operation::PageRank | Operation::Triangles)
+        matches!(
+            self,
+            Operation::Bfs
+                | Operation::Components
+                | Operation::PageRank
+                | Operation::Triangles
+                | Operation::IngestBulk
+                | Operation::IngestIncrement
+        )
+    }
+
+    /// True if it writes.
+    pub fn is_write(self) -> bool {
+        self.layer() == Layer::Write
     }
 }
 
@@ -182,6 +222,12 @@ impl fmt::Display for Operation {
             Operation::Components => out.write_str("components"),
             Operation::PageRank => out.write_str("pagerank"),
             Operation::Triangles => out.write_str("triangles"),
+            Operation::AddNode => out.write_str("add node"),
+            Operation::AddEdge => out.write_str("add edge"),
+            Operation::SetProperty => out.write_str("set node property"),
+            Operation::Commit => out.write_str("commit"),
+            Operation::IngestBulk => out.write_str("ingest, bulk"),
+            Operation::IngestIncrement => out.write_str("ingest, increment"),
         }
     }
 }
@@ -214,10 +260,10 @@ mod tests {
     #[test]
     fn operations_have_names_of_their_own_and_come_by_layer() {
         let all = Operation::all();
-        assert_eq!(all.len(), 38);
+        assert_eq!(all.len(), 44);
         assert_eq!(all.iter().map(ToString::to_string).collect::<BTreeSet<_>>().len(), all.len());
         assert!(all.is_sorted_by_key(|operation| operation.layer()));
         let of = |layer: Layer| all.iter().filter(|operation| operation.layer() == layer).count();
-        assert_eq!(Layer::ALL.map(of), [17, 15, 6]);
+        assert_eq!(Layer::ALL.map(of), [17, 15, 6, 6]);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) mod synthetic;
 
 use std::sync::Arc;
 
-use model::{Result, Value};
+use model::{Result, Value, error};
 
 use crate::operations::{Operation, Way};
 
@@ -66,7 +66,7 @@ pub struct Counts {
     pub properties: u64,
     /// Edges of the path that was found.
     pub path_length: u64,
-    /// Passes over the graph.
+    /// Passes over the graph; for writes, transactions that were committed.
     pub passes: u64,
     /// Uses of blocks of files.
     pub block_uses: u64,
@@ -126,6 +126,12 @@ pub trait Subject {
     }
     /// Empties its caches as far as that goes.
     fn cool(&mut self) -> Result<()>;
+    /// Goes on with a copy of its data, for operations that write. The data itself stays as it is.
+    fn copy(&mut self) -> Result<()> {
+        let system = self.describe().map(|known| known.system)?;
+        Err(error!(Unsupported, "{system}: its data cannot be copied, and writes are measured on a copy")
+            .with_remedy("leave out --writes, or measure a store"))
+    }
     /// Reads everything once, so that caches are full, though not of what is asked for next.
     fn warm(&mut self) -> Result<()>;
 }

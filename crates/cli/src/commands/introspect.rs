@@ -105,16 +105,26 @@ impl Measuring<'_> {
         let store = &self.arguments.store;
         // Errors of opening come before anything takes time.
         let subject = self.open(store)?;
+        if self.arguments.writes && address_of(store).is_some() {
+            let message = "writes are measured on a copy, and a server's data cannot be copied";
+            return Err(Error::new(ErrorCode::Argument, message).with_remedy("leave out --writes, or measure a store"));
+        }
         let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
         let is_elsewhere = program_of(store).is_some() || address_of(store).is_some();
         let folder = if is_elsewhere { Path::new(".") } else { folder_of(store) };
         let machine = machine::measure(folder, self.effort(), &*self.clock, self.interrupt)?;
-        let mut options = MeasureOptions { seed: self.arguments.seed, ..MeasureOptions::new(self.effort()) };
+        let mut options = MeasureOptions {
+            seed: self.arguments.seed,
+            writes: self.arguments.writes,
+            ..MeasureOptions::new(self.effort())
+        };
         if beside.is_some() {
             options.total_ns_max /= 2;
             options.operation_ns_max /= 2;
         }
         let found = self.measure(subject, &options)?;
+        // The other is there to judge what was fitted to reads.
+        options.writes = false;
         let other = beside.map(|subject| self.measure(subject, &options)).transpose()?;
         Ok(Report::new(machine, found, other.as_ref()))
     }

@@ -35,6 +35,31 @@ fn a_store_is_measured_in_layers() {
 }
 
 #[test]
+fn writes_are_measured_beside_the_store() {
+    let folder = Folder::new();
+    folder.run(&["generate", "barabasi", "-n", "2k", "-o", "s.knot"]).ok();
+    let before = folder.run(&["query", "s.knot", "MATCH (n) RETURN count(n), sum(n.age)"]).ok();
+    let text = folder.run(&["introspect", "s.knot", "--quick", "--writes", "--json", "out.json"]).ok();
+    for expected in ["WRITES ON A COPY", "add node ", "commit ", "ingest, bulk ", "ingest, increment "] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let runs = json["runs"].as_array().expect("there are runs");
+    let writes: Vec<_> = runs.iter().filter(|run| run["layer"] == "write").collect();
+    assert!(writes.len() == 10 && writes.iter().all(|run| run["error"].is_null()), "{writes:?}");
+    let predictions = json["predictions"].as_array().expect("there are predictions").iter();
+    let ingest = |held: &&serde_json::Value| held["operation"].as_str().is_some_and(|name| name.starts_with("ingest"));
+    assert_eq!(predictions.filter(ingest).count(), 2);
+    // The store is what it was, and nothing lies beside it.
+    assert_eq!(folder.run(&["query", "s.knot", "MATCH (n) RETURN count(n), sum(n.age)"]).ok(), before);
+    let names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").collect();
+    assert_eq!(names.len(), 2, "the store and the file, nothing else: {names:?}");
+    let refused = folder.run(&["introspect", "bolt://127.0.0.1:1", "--writes"]).fails(1);
+    assert!(refused.contains("a server's data cannot be copied"), "{refused}");
+}
+
+#[test]
 fn statements_are_recorded_run_again_and_advised_on() {
     let folder = Folder::new();
     let fails = |arguments: &[&str], expected: &str| {
@@ -99,8 +124,11 @@ fn a_program_that_speaks_json_lines_is_measured() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/introspect_sqlite.py");
     folder.run(&["generate", "barabasi", "-n", "500", "-o", "csv"]).ok();
     let subject = format!("subject: {} {example} graph.db csv", python.display());
-    let text = folder.run(&["introspect", &subject, "--quick", "--json", "out.json"]).ok();
-    for expected in ["sqlite ", "500 nodes, 2495 edges", "neighbours out", "2-hop both", "FINDINGS"] {
+    let text = folder.run(&["introspect", &subject, "--quick", "--writes", "--json", "out.json"]).ok();
+    for expected in [
+        "sqlite ", "500 nodes, 2495 edges", "neighbours out", "2-hop both", "FINDINGS", "set node property",
+        "ingest, increment",
+    ] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
     let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");

@@ -49,6 +49,7 @@ pub fn to_html(measured: &[Stored]) -> Result<String> {
         ("Micro operations", figures::layer(&all, "micro")),
         ("Graph operations", figures::graph(&all)),
         ("Algorithms", figures::layer(&all, "algorithm")),
+        ("Writes", figures::layer(&all, "write")),
         ("Measured and modelled", figures::models(&all)),
     ]
     .into_iter()
@@ -112,6 +113,7 @@ fn figure_of(rule: &str) -> &'static str {
         "out-of-model" => "fitted",
         "slow-cold" | "useless-cache" => "graph",
         "slow-language" => "waterfall",
+        "slow-commit" | "slow-increment" => "write",
         _ => "micro",
     }
 }

@@ -109,7 +109,11 @@ fn times(out: &mut String, report: &Report, layer: Layer) {
         Layer::Micro => "MICRO OPERATIONS",
         Layer::Graph => "GRAPH OPERATIONS",
         Layer::Algorithm => "ALGORITHMS",
+        Layer::Write => "WRITES ON A COPY",
     };
+    if layer == Layer::Write && !report.measurements.runs.iter().any(|run| run.operation.is_write()) {
+        return;
+    }
     line(out, &format!("{title} (p50 of a call; hot also p90, p99, mean; rows are those of the mean call)"));
     let mut rows = Vec::new();
     for operation in Operation::all().into_iter().filter(|operation| operation.layer() == layer) {

@@ -1,4 +1,4 @@
-//! A store of Knotwork as a subject: read only, by calls of its interface and by statements.
+//! A store of Knotwork as a subject: read only, by calls of its interface and by statements. Writes go to a copy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use model::{
     NodeScan, PropertyKeyId, ReadView, Result, Set, Value, error,
 };
 
+use self::writes::Writes;
 use super::{Call, Choice, Counts, Description, Start, Subject};
 use crate::machine::clock_cost;
 use crate::operations::{Filter, Operation, Way};
@@ -21,6 +22,7 @@ use crate::os;
 use crate::random::{Draws, Stream};
 
 pub(super) mod statements;
+mod writes;
 
 /// Nodes and edges looked at to find properties to read.
 pub(super) const SAMPLE: usize = 256;
@@ -42,6 +44,8 @@ pub struct KnotworkStore {
     timer_ns: f64,
     cold_method: &'static str,
     open: Option<Open>,
+    /// The copy, from when on it is measured in the place of the store. It is closed before it is removed.
+    writes: Option<Writes>,
 }
 
 /// A store that is open.
@@ -83,6 +87,7 @@ impl KnotworkStore {
             names: Names::default(),
             cold_method: "the store is closed and opened anew; its files stay in the page cache",
             open: None,
+            writes: None,
         };
         store.open_anew()?;
         let view = store.view()?;
@@ -380,6 +385,8 @@ impl Names {
             Operation::NodeByKey => self.key.is_some(),
             Operation::NodeInteger => self.integer.is_some(),
             Operation::NodeString => self.string.is_some(),
+            Operation::SetProperty => self.integer.is_some(),
+            Operation::AddEdge => self.edge_type.is_some(),
             Operation::EdgeProperty | Operation::Neighbors(_, Filter::Property) => self.of_edge.is_some(),
             Operation::FirstNeighbor(_, Filter::Type) | Operation::Neighbors(_, Filter::Type) => {
                 self.edge_type.is_some()
@@ -439,6 +446,7 @@ impl Subject for KnotworkStore {
         let is_asked = match operation {
             Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
             Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
+            Operation::IngestBulk | Operation::IngestIncrement => way == Way::Api,
             operation if operation.is_of_whole_graph() => way == Way::Cypher,
             _ => true,
         };
@@ -477,6 +485,7 @@ impl Subject for KnotworkStore {
 
     fn perform(&mut self, operation: Operation, way: Way, start: &Start) -> Result<Call> {
         match way {
+            _ if operation.is_write() => self.write(operation, way, start),
             Way::Api => self.by_api(operation, start),
             Way::Cypher => self.by_statement(operation, start),
         }
@@ -492,6 +501,17 @@ impl Subject for KnotworkStore {
         if is_dropped {
             self.cold_method = "the store is closed, its files are dropped from the page cache, and it is opened anew";
         }
+        self.open_anew()
+    }
+
+    fn copy(&mut self) -> Result<()> {
+        let view = self.view()?;
+        self.open = None;
+        let writes = Writes::new(&self.path, &self.config, &*view, &self.interrupt)?;
+        drop(view);
+        self.path = writes.path().to_owned();
+        self.config.access = Access::ReadWriteExisting;
+        self.writes = Some(writes);
         self.open_anew()
     }
 

@@ -233,6 +233,10 @@ impl Subject for Program {
         self.ask(&json!({"ask": "cool"})).map(drop)
     }
 
+    fn copy(&mut self) -> Result<()> {
+        self.ask(&json!({"ask": "copy"})).map(drop)
+    }
+
     fn warm(&mut self) -> Result<()> {
         self.ask(&json!({"ask": "warm"})).map(drop)
     }

@@ -71,7 +71,7 @@ impl<S: Statements> CypherServer<S> {
         }
         interrupt.check()?;
         server.find_names()?;
-        for operation in Operation::all() {
+        for operation in Operation::all().into_iter().filter(|operation| !operation.is_write()) {
             let explained = format!("EXPLAIN {}", statements::text(operation, &server.names));
             if server.has_names(operation)
                 && server.session.query(&explained, &statements::parameters(&Start::default())).is_ok()

@@ -25,6 +25,8 @@ pub(crate) struct Costs {
     pub(crate) property: f64,
     pub(crate) miss: f64,
     pub(crate) statement: f64,
+    pub(crate) write: f64,
+    pub(crate) commit: f64,
 }
 
 /// Faults that can be planted.
@@ -46,6 +48,10 @@ pub(crate) enum Fault {
     UselessCache,
     /// Cold reads cost a thousand times as much.
     SlowDisk,
+    /// A commit costs a thousand writes.
+    SlowCommit,
+    /// An edge that is added costs ten that are loaded.
+    SlowIncrement,
 }
 
 pub(crate) struct Synthetic {
@@ -56,6 +62,7 @@ pub(crate) struct Synthetic {
     window: u64,
     calls: u64,
     differs: bool,
+    is_copy: bool,
 }
 
 impl Synthetic {
@@ -76,8 +83,19 @@ impl Synthetic {
             property: 40.0,
             miss: 500.0,
             statement: 5_000.0,
+            write: 400.0,
+            commit: 8_000.0,
         };
-        Synthetic { lists, costs, faults: Vec::new(), cached: BTreeSet::new(), window: 0, calls: 0, differs: false }
+        Synthetic {
+            lists,
+            costs,
+            faults: Vec::new(),
+            cached: BTreeSet::new(),
+            window: 0,
+            calls: 0,
+            differs: false,
+            is_copy: false,
+        }
     }
 
     pub(crate) fn with(mut self, faults: &[Fault]) -> Synthetic {
@@ -184,6 +202,15 @@ impl Synthetic {
                 counts.unique_nodes = self.hop(node, Direction::Both, hops, &mut counts);
                 (1, counts.path_length, counts)
             }
+            Operation::EmptyStatement => (1, 1, counts),
+            Operation::IngestBulk | Operation::IngestIncrement => {
+                let (nodes, edges) = (self.lists[0].len() as u64, self.lists[0].iter().map(Vec::len).sum::<usize>());
+                let is_bulk = operation == Operation::IngestBulk;
+                let edges = if is_bulk { edges as u64 * 9 / 10 } else { edges as u64 / 10 };
+                (counts.unique_nodes, counts.passes) = if is_bulk { (nodes, 0) } else { (0, edges.div_ceil(100)) };
+                (counts.edges, counts.properties) = (edges, counts.unique_nodes + edges);
+                (edges, 0, counts)
+            }
             operation if operation.is_of_whole_graph() => {
                 let edges: usize = self.lists[0].iter().map(Vec::len).sum();
                 let nodes = self.lists[0].len() as u64;
@@ -191,7 +218,7 @@ impl Synthetic {
                 counts.passes = 1;
                 (1, 1, counts)
             }
-            Operation::EmptyStatement => (1, 1, counts),
+            operation if operation.is_write() => (1, 0, counts),
             _ => {
                 self.touch(node, &mut counts);
                 (1, 1, counts)
@@ -199,7 +226,25 @@ impl Synthetic {
         }
     }
 
+    /// The cost of an operation that writes: the ingest in bulk takes half of its parts.
+    fn write_cost(&self, operation: Operation, way: Way, counts: &Counts) -> f64 {
+        let Costs { write, commit, statement, .. } = self.costs;
+        let parts = (counts.unique_nodes + counts.edges + counts.properties) as f64 * write;
+        match operation {
+            Operation::IngestBulk => parts / 2.0,
+            Operation::IngestIncrement if self.has(Fault::SlowIncrement) => 5.0 * parts,
+            Operation::IngestIncrement => parts + counts.passes as f64 * commit,
+            Operation::Commit if self.has(Fault::SlowCommit) => 1_000.0 * write,
+            Operation::Commit => commit,
+            _ if way == Way::Cypher => statement + write,
+            _ => write,
+        }
+    }
+
     fn cost(&self, operation: Operation, way: Way, counts: &Counts, all: u64) -> f64 {
+        if operation.is_write() {
+            return self.write_cost(operation, way, counts);
+        }
         let costs = &self.costs;
         let of = |count: u64, cost: f64| count as f64 * cost;
         let mut property = if self.has(Fault::SlowProperty) { 10.0 * costs.node } else { costs.property };
@@ -251,6 +296,7 @@ impl Subject for Synthetic {
         match operation {
             Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
             Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
+            Operation::IngestBulk | Operation::IngestIncrement => way == Way::Api,
             operation if operation.is_of_whole_graph() => way == Way::Cypher,
             _ => true,
         }
@@ -274,7 +320,13 @@ impl Subject for Synthetic {
         Ok((0..count as u64).map(start).collect())
     }
 
+    fn copy(&mut self) -> Result<()> {
+        self.is_copy = true;
+        Ok(())
+    }
+
     fn perform(&mut self, operation: Operation, way: Way, start: &Start) -> Result<Call> {
+        assert!(self.is_copy || !operation.is_write(), "only a copy is written");
         let (rows, mut checksum, counts) = self.counted(operation, start);
         let all = match operation {
             Operation::FirstNeighbor(direction, _) => self.neighbors(start.node, direction).len() as u64,

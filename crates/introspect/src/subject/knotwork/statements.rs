@@ -3,6 +3,7 @@
 use database::{Parameters, QueryResult};
 use model::{Direction, Value};
 
+use super::writes::new_value;
 use super::{Counts, ITERATIONS, Names, checksum_of, integer, lists};
 use crate::operations::{Filter, Operation};
 use crate::subject::Start;
@@ -24,7 +25,8 @@ fn pattern(direction: Direction, inside: &str) -> String {
     }
 }
 
-/// The statement of an operation. `$i` and `$j` are ids of nodes, `$k` is the key of the first.
+/// The statement of an operation. `$i` and `$j` are ids of nodes, `$k` is the key of the first, `$v`
+/// an integer to be set.
 pub(in crate::subject) fn text(operation: Operation, names: &Names) -> String {
     let by_id = |returned: &str| format!("MATCH (n) WHERE id(n) = $i RETURN {returned}");
     let inside = |filter: Filter| match (filter, &names.edge_type) {
@@ -69,6 +71,14 @@ pub(in crate::subject) fn text(operation: Operation, names: &Names) -> String {
         Operation::Triangles => {
             "CALL algo.triangleCount.stats() YIELD globalTriangleCount RETURN globalTriangleCount".to_owned()
         }
+        Operation::AddNode => "CREATE ()".to_owned(),
+        Operation::AddEdge => {
+            let edge_type = quoted(names.edge_type.as_ref().map_or("", |(_, name)| name));
+            format!("MATCH (a), (b) WHERE id(a) = $i AND id(b) = $j CREATE (a)-[:{edge_type}]->(b)")
+        }
+        Operation::SetProperty => {
+            format!("MATCH (n) WHERE id(n) = $i SET n.{} = $v", quoted_or_none(names.integer.as_ref()))
+        }
         _ => by_id("id(n)"),
     }
 }
@@ -79,6 +89,7 @@ pub(in crate::subject) fn parameters(start: &Start) -> Parameters {
         ("i".into(), Value::Int(start.node.cast_signed())),
         ("j".into(), Value::Int(start.target.cast_signed())),
         ("k".into(), start.key.clone().unwrap_or(Value::Null)),
+        ("v".into(), Value::Int(new_value(start))),
     ])
 }
 
@@ -125,6 +136,7 @@ pub(in crate::subject) fn outcome(
         Operation::Components => (1, first(0), whole(2 * nodes, 2 * edges, 1)),
         Operation::PageRank => (1, first(0), whole(nodes, edges, first(0).max(1))),
         Operation::Triangles => (1, first(0), whole(nodes, 2 * edges, 1)),
+        operation if operation.is_write() => (1, 0, Counts::default()),
         _ => (rows, checksum, Counts::default()),
     }
 }
