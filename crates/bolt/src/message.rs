@@ -128,6 +128,11 @@ impl From<Malformed> for BadRequest {
 
 type Result<T> = std::result::Result<T, BadRequest>;
 
+/// True for `GOODBYE`.
+pub fn is_goodbye(message: &[u8]) -> bool {
+    matches!(message, [0xB0, GOODBYE, ..])
+}
+
 /// True if the bytes of a message are those of one that jumps the queue: what runs is to stop at once.
 pub fn is_urgent(message: &[u8]) -> bool {
     matches!(message, [0xB0, RESET | GOODBYE, ..])

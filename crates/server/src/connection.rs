@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bolt::message::{Scope, is_commit, is_urgent};
+use bolt::message::{Scope, is_commit, is_goodbye, is_urgent};
 use bolt::structures::Moments;
 use bolt::{Failure, Limits, Machine, Request, State, Step, answer, own};
+use database::tools::SYSTEM_NAME;
 use database::{Client, DATABASE_NAME, Database, Quota, Session};
 use model::limits::VALUE_DEPTH_MAX;
 use parking_lot::Mutex;
@@ -73,6 +74,8 @@ pub(crate) struct Connection {
     is_stranger: bool,
     /// True if it is one too many, and only hears that.
     is_extra: bool,
+    /// True if its client has said goodbye before it has read its answers.
+    is_leaving: bool,
     /// Memory of the values of the request at hand.
     pub(crate) request_bytes: usize,
     /// True if the parameters of the request at hand have their types beside them.
@@ -112,6 +115,7 @@ impl Connection {
             is_http: false,
             is_stranger: true,
             is_extra,
+            is_leaving: false,
             request_bytes: 0,
             takes_types: false,
         }
@@ -218,6 +222,42 @@ impl Connection {
         self.link.has_unsent()
     }
 
+    /// True if a client that does not read its answers is to be heard: nothing that it asks waits already.
+    pub(crate) fn hears(&self) -> bool {
+        self.is_agreed && !self.link.is_last && !self.wire().has_message()
+    }
+
+    /// Hears a client that does not read its answers.
+    pub(crate) fn hear(&mut self, now_ns: u64) {
+        self.is_leaving |= self.link.wire.hear_farewell(now_ns);
+    }
+
+    /// True if it has said goodbye, and a thread is to see to it.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.is_leaving || self.wire().is_gone()
+    }
+
+    /// True if rows that are there, or other answers, are to be sent, for which no thread is needed.
+    pub(crate) fn sends(&self) -> bool {
+        self.has_unsent() || self.link.answering.is_some()
+    }
+
+    /// True if it asks for something, or is to be closed.
+    pub(crate) fn needs_thread(&self) -> bool {
+        self.wire().has_message() || self.is_leaving() || self.link.is_last
+    }
+
+    /// Sends rows that are there and wanted, and other answers, as far as the client takes them.
+    pub(crate) fn send_on(&mut self) {
+        loop {
+            self.link.pump();
+            self.link.flush();
+            if self.link.has_unsent() || self.link.answering.is_none() {
+                return;
+            }
+        }
+    }
+
     /// True once all that its client is to hear was sent.
     pub(crate) fn is_over(&self) -> bool {
         self.wire().is_gone() || self.link.is_last && !self.has_unsent()
@@ -247,6 +287,7 @@ impl Connection {
 
     /// Does what the client has asked, until it asks nothing more.
     pub(crate) fn serve(&mut self) -> Next {
+        self.is_leaving = false;
         let mut is_new = false;
         loop {
             self.check_time();
@@ -267,6 +308,11 @@ impl Connection {
                 return Next::Close;
             }
             if self.link.has_unsent() {
+                // Who says goodbye asks for nothing that was not done.
+                if !self.link.is_last && self.link.wire.next_is(is_goodbye) {
+                    self.end();
+                    continue;
+                }
                 // The front waits until the client reads.
                 self.leave();
                 return Next::Park;
@@ -300,10 +346,10 @@ impl Connection {
         self.session = None;
         self.link.flush();
         let (server, wire) = (self.link.server.clone(), self.link.wire.clone());
-        let is_gone = wire.is_gone();
+        let (is_gone, is_stranger) = (wire.is_gone(), self.is_stranger);
         drop(self);
-        if !wire.leave() && !is_gone && !server.is_ending() {
-            server.see_off(wire);
+        if !wire.leave() && !is_gone {
+            server.see_off(wire, is_stranger);
         }
     }
 
@@ -461,14 +507,19 @@ impl Connection {
 
     /// Answers the next request: there was no thread for it.
     pub(crate) fn refuse_for_threads(&mut self) {
+        if self.link.is_last || self.sends() {
+            return self.send_on();
+        }
+        self.link.receive();
+        let has_begun = self.is_agreed || self.is_http;
+        if has_begun && !self.wire().is_gone() && !self.wire().has_message() {
+            // What it asks has not come whole, and has no answer yet.
+            return;
+        }
         let message = "all threads of the server are at work on other statements";
         let description = "connection exception - database unavailable";
-        if self.link.is_last {
-            return self.link.flush();
-        }
         let failure = failure::plain("Neo.TransientError.Request.NoThreadsAvailable", "08N09", description, message);
         self.roll_back();
-        self.link.receive();
         if self.is_http {
             drop(self.link.wire.next());
             web::refuse(self, failure.into());
@@ -561,6 +612,8 @@ impl Connection {
         let found =
             statement::check_impersonation(impersonated.as_deref()).and_then(|()| self.find(database.as_deref()));
         let name = match found {
+            // Drivers keep the answer under the name that it gives.
+            Ok(_) if statement::is_system(database.as_deref()) => SYSTEM_NAME.into(),
             Ok(place) => place.name,
             Err(failure) => return self.link.fail(failure),
         };

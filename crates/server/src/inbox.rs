@@ -10,7 +10,7 @@ use crate::arrivals::Share;
 use crate::failure;
 use crate::http::{Intake, Refusal};
 use crate::limits::{MESSAGE_OVERHEAD_BYTES, STRANGER_MESSAGE_BYTES_MAX};
-use crate::websocket::Frames;
+use crate::websocket::{Closed, Frames};
 
 /// The form of what arrives.
 enum Dialect {
@@ -55,6 +55,8 @@ pub(crate) struct Heard {
     pub(crate) answer: Vec<u8>,
     /// True if the connection is over.
     pub(crate) is_over: bool,
+    /// Reason that the client of a WebSocket is told once all was answered.
+    pub(crate) broken: Option<Closed>,
 }
 
 /// Result of a handshake so far.
@@ -133,9 +135,23 @@ impl Inbox {
             None => self.take(bytes, &mut heard),
             Some(frames) => {
                 let mut payload = Vec::new();
-                heard.is_over = !frames.feed(bytes, &mut payload, &mut heard.answer);
+                let fed = frames.feed(bytes, &mut payload, &mut heard.answer);
+                heard.is_over = fed.as_ref().is_ok_and(|is_open| !is_open);
                 if !payload.is_empty() {
                     self.take(&payload, &mut heard);
+                }
+                match (fed, &self.dialect) {
+                    // What came before is answered first.
+                    (Err(closed), Dialect::Bolt(_)) => {
+                        let message = "the frames of the WebSocket break its protocol";
+                        self.refusal.get_or_insert_with(|| failure::of_protocol(message.to_owned()).into());
+                        heard.broken = Some(closed);
+                    }
+                    (Err(closed), _) => {
+                        closed.append(&mut heard.answer);
+                        heard.is_over = true;
+                    }
+                    (Ok(_), _) => {}
                 }
             }
         }
@@ -238,14 +254,16 @@ impl Inbox {
         Greeting { reply: std::mem::take(&mut self.reply), agreed: self.agreed.take() }
     }
 
-    /// Forgets what has arrived.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets what has arrived; true if there was anything.
+    pub(crate) fn clear(&mut self) -> bool {
+        let had_any = !self.messages.is_empty() || self.half_since_ns().is_some();
         self.messages = VecDeque::new();
         self.bytes = 0;
         self.dialect = Dialect::Unknown;
         self.frames = None;
         // It has become less, for which there is always room.
         self.hold();
+        had_any
     }
 
     /// The next message.

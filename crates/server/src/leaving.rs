@@ -7,12 +7,22 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::limits::{LEAVING_MAX, LEAVING_TIME};
+use crate::limits::{LEAVING_MAX, LEAVING_STRANGERS_MAX, LEAVING_TIME, QUIET_TIME};
 use crate::wire::Wire;
 
-/// The connections, and until when they are waited for; those that came first are first.
+/// A connection that has ended.
+struct Held {
+    wire: Arc<Wire>,
+    until_ns: u64,
+    /// Until then its client may be about to ask for more.
+    quiet_until_ns: u64,
+    /// True if its client had not logged in.
+    is_stranger: bool,
+}
+
+/// The connections; those that came first are first.
 #[derive(Default)]
-pub(crate) struct Leaving(Vec<(Arc<Wire>, u64)>);
+pub(crate) struct Leaving(Vec<Held>);
 
 impl Leaving {
     /// True without connections.
@@ -20,34 +30,44 @@ impl Leaving {
         self.0.is_empty()
     }
 
-    /// Takes a connection at that moment.
-    pub(crate) fn push(&mut self, wire: Arc<Wire>, now_ns: u64) {
-        if self.0.len() >= LEAVING_MAX {
-            self.0.remove(0);
+    /// Takes a connection at that moment. Strangers do not take the places of those who had logged in.
+    pub(crate) fn push(&mut self, wire: Arc<Wire>, is_stranger: bool, now_ns: u64) {
+        let most = if is_stranger { LEAVING_STRANGERS_MAX } else { LEAVING_MAX };
+        let is_alike = |held: &Held| held.is_stranger == is_stranger;
+        if self.0.iter().filter(|held| is_alike(held)).count() >= most
+            && let Some(oldest) = self.0.iter().position(is_alike)
+        {
+            self.0.remove(oldest);
         }
-        self.0.push((wire, now_ns + LEAVING_TIME.as_nanos() as u64));
+        let [until_ns, quiet_until_ns] = [LEAVING_TIME, QUIET_TIME].map(|time| now_ns + time.as_nanos() as u64);
+        self.0.push(Held { wire, until_ns, quiet_until_ns, is_stranger });
     }
 
     /// The next moment at which one is not waited for any longer.
     pub(crate) fn next_end_ns(&self) -> Option<u64> {
-        self.0.first().map(|(_, until_ns)| *until_ns)
+        self.0.first().map(|held| held.until_ns)
     }
 
     /// The sockets, to be polled.
     pub(crate) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
-        self.0.iter().map(|(wire, _)| {
-            let flags = if wire.has_rest() { PollFlags::OUT } else { PollFlags::IN };
-            PollFd::from_borrowed_fd(wire.fd(), flags)
+        self.0.iter().map(|held| {
+            let flags = if held.wire.has_rest() { PollFlags::OUT } else { PollFlags::IN };
+            PollFd::from_borrowed_fd(held.wire.fd(), flags)
         })
     }
 
     /// Closes those whose clients have taken note, or whose time is over. `found` are the places at which something has happened.
     pub(crate) fn look(&mut self, found: &[usize], now_ns: u64) {
         for &place in found.iter().rev() {
-            if self.0.get(place).is_some_and(|(wire, _)| wire.leave()) {
+            if self.0.get(place).is_some_and(|held| held.wire.leave()) {
                 self.0.remove(place);
             }
         }
-        self.0.retain(|(_, until_ns)| *until_ns > now_ns);
+        self.0.retain(|held| held.until_ns > now_ns);
+    }
+
+    /// Closes those whose clients ask for nothing more: they do not know yet, and nothing that they were told is lost.
+    pub(crate) fn settle(&mut self, now_ns: u64) {
+        self.0.retain(|held| held.wire.is_talking() || now_ns < held.quiet_until_ns);
     }
 }

@@ -22,10 +22,13 @@ pub(crate) const HALF_MESSAGE_TIME: Duration = Duration::from_secs(60);
 pub(crate) const READ_BYTES: usize = 16 << 10;
 /// Reads from a socket that closes, at one look: what they take is dropped.
 pub(crate) const DROPPED_READS: usize = 16;
+/// Bytes that are looked at of a client that does not read its answers.
+pub(crate) const FAREWELL_BYTES: usize = 1 << 10;
 /// Time that a client has to take note of the end of its connection.
 pub(crate) const LEAVING_TIME: Duration = Duration::from_secs(10);
-/// Connections that wait for their clients to take note of the end.
+/// Connections that wait for their clients to take note of the end: of those that had logged in, and of others.
 pub(crate) const LEAVING_MAX: usize = 256;
+pub(crate) const LEAVING_STRANGERS_MAX: usize = 64;
 /// Bytes of answers that are put together before they are sent.
 pub(crate) const SEND_BYTES: usize = 32 << 10;
 /// Bytes of answers that wait because the client does not read; further rows stay in the buffer of their stream.
@@ -54,5 +57,9 @@ pub(crate) const IDLE_THREAD_TIME: Duration = Duration::from_secs(10);
 pub(crate) const CLOSING_TIME: Duration = Duration::from_secs(2);
 /// Time that statements have to notice that they are stopped when the server ends.
 pub(crate) const CUT_TIME: Duration = Duration::from_secs(10);
+/// Time for which a client that is silent is waited for when the server ends.
+pub(crate) const QUIET_TIME: Duration = Duration::from_millis(100);
+/// Time that clients have to read the last answers when the server ends.
+pub(crate) const FAREWELL_TIME: Duration = Duration::from_secs(1);
 /// Time after which a client of HTTP that asks nothing more is given up.
 pub(crate) const HTTP_IDLE_TIME: Duration = Duration::from_secs(300);

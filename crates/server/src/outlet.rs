@@ -8,7 +8,7 @@ use rustls::ServerConnection;
 
 use crate::limits::SEND_BYTES;
 use crate::socket::Socket;
-use crate::websocket;
+use crate::websocket::{self, Closed};
 
 /// Bytes of a message that one frame of a WebSocket takes.
 const FRAME_BYTES: usize = 32 << 10;
@@ -28,6 +28,8 @@ pub(crate) struct Outlet {
     is_whole: bool,
     /// True once it was said that nothing more will come.
     has_ended: bool,
+    /// Reason for the end that the client of a WebSocket is told.
+    reason: Closed,
     /// The last moment at which the socket took bytes, or a statement began.
     moved_ns: u64,
 }
@@ -44,7 +46,15 @@ pub(crate) struct Sent {
 impl Outlet {
     /// An outlet through which nothing was sent.
     pub(crate) fn new() -> Outlet {
-        Outlet { tls: None, is_framed: false, rest: Vec::new(), is_whole: true, has_ended: false, moved_ns: 0 }
+        Outlet {
+            tls: None,
+            is_framed: false,
+            rest: Vec::new(),
+            is_whole: true,
+            has_ended: false,
+            reason: Closed::NORMALLY,
+            moved_ns: 0,
+        }
     }
 
     /// Sends within that TLS session from now on.
@@ -55,6 +65,16 @@ impl Outlet {
     /// Sends messages in frames of a WebSocket from now on.
     pub(crate) fn frame(&mut self) {
         self.is_framed = true;
+    }
+
+    /// The client of a WebSocket is told that reason for the end.
+    pub(crate) fn note_reason(&mut self, reason: Closed) {
+        self.reason = reason;
+    }
+
+    /// The frames of a WebSocket have ended: no further one is sent.
+    pub(crate) fn stop_frames(&mut self) {
+        self.is_framed = false;
     }
 
     /// Sends bytes before those that are given from now on, and as they are.
@@ -207,6 +227,9 @@ impl Outlet {
 
     /// Sends what is left, and then says that nothing more will come. True once all of it was taken.
     pub(crate) fn end(&mut self, mut socket: &Socket) -> Result<bool> {
+        if std::mem::take(&mut self.is_framed) {
+            self.reason.append(&mut self.rest);
+        }
         ignoring_waits(self.step(&mut socket, &[], &mut Sent::default()))?;
         if self.rest.is_empty() && !std::mem::replace(&mut self.has_ended, true) {
             if let Some(tls) = &mut self.tls {

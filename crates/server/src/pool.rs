@@ -51,6 +51,12 @@ impl Pool {
         !self.lock().jobs.is_empty()
     }
 
+    /// True if there is neither a thread that is free nor room for a further one.
+    pub(crate) fn is_full(&self, threads_max: usize) -> bool {
+        let state = self.lock();
+        state.idle <= state.jobs.len() && state.threads >= threads_max
+    }
+
     /// True if a thread is at work, or a connection waits for one.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.lock();

@@ -24,7 +24,7 @@ use crate::counts::Counts;
 use crate::credentials::Credentials;
 use crate::databases::Databases;
 use crate::leaving::Leaving;
-use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, STRANGERS_MAX, THREAD_TIME};
+use crate::limits::{ARRIVALS_SHARE, CUT_TIME, EAR_TIME, FAREWELL_TIME, STRANGERS_MAX, THREAD_TIME};
 use crate::pool::Pool;
 use crate::quotas::Quotas;
 use crate::settings::{Admission, Notice, Settings};
@@ -91,8 +91,8 @@ pub(crate) struct Server {
     parked: Mutex<Vec<Connection>>,
     /// Sockets of the connections that threads have.
     at_work: Mutex<Vec<AtWork>>,
-    /// Connections that have ended, whose clients have not taken note of it.
-    ended: Mutex<Vec<Arc<Wire>>>,
+    /// Connections that have ended, whose clients have not taken note of it; and whether these had not logged in.
+    ended: Mutex<Vec<(Arc<Wire>, bool)>>,
     waker: UnixStream,
     is_ending: AtomicBool,
     pub(crate) connections: AtomicUsize,
@@ -131,8 +131,8 @@ impl Server {
     }
 
     /// Gives a connection that has ended to the front, to wait until its client has taken note of it.
-    pub(crate) fn see_off(&self, wire: Arc<Wire>) {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(wire);
+    pub(crate) fn see_off(&self, wire: Arc<Wire>, is_stranger: bool) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push((wire, is_stranger));
         self.wake();
     }
 
@@ -270,6 +270,8 @@ struct Found {
     waiting: Vec<usize>,
     heard: Vec<usize>,
     leaving: Vec<usize>,
+    /// Places of waiting clients that have said something without reading their answers.
+    saying: Vec<usize>,
 }
 
 /// The front of a server.
@@ -350,6 +352,7 @@ impl Front {
             self.accept(place);
         }
         self.leaving.look(&found.leaving, now);
+        self.hear(&found.saying);
         self.dispatch(&found.waiting);
         roll_back(self.server.transactions.overdue(now, idle_ns));
         let late = self.server.now_ns().saturating_sub(THREAD_TIME.as_nanos() as u64);
@@ -369,7 +372,7 @@ impl Front {
         drop(parked);
         let mut ended = self.server.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.server.now_ns();
-        ended.drain(..).for_each(|wire| self.leaving.push(wire, now));
+        ended.drain(..).for_each(|(wire, is_stranger)| self.leaving.push(wire, is_stranger, now));
     }
 
     /// Chooses the statements to listen to: those that run now. True if a thread is at work.
@@ -386,7 +389,9 @@ impl Front {
         fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, of_listener)));
         for connection in &self.waiting {
             // Requests of a client that does not read its answers wait until it does.
+            // They are looked at for a goodbye alone.
             let flags = match (connection.has_unsent(), connection.wire().has_room()) {
+                (true, true) if connection.hears() => PollFlags::OUT | PollFlags::IN,
                 (true, _) => PollFlags::OUT,
                 (false, true) => PollFlags::IN,
                 (false, false) => PollFlags::empty(),
@@ -407,7 +412,7 @@ impl Front {
             return found;
         }
         let ends = [self.listeners.len(), self.waiting.len(), heard.len()];
-        for (place, _) in fds.iter().enumerate().skip(1).filter(|(_, fd)| !fd.revents().is_empty()) {
+        for (place, fd) in fds.iter().enumerate().skip(1).filter(|(_, fd)| !fd.revents().is_empty()) {
             let mut place = place - 1;
             let kind = ends.iter().position(|&count| {
                 let is_here = place < count;
@@ -416,6 +421,9 @@ impl Front {
             });
             match kind {
                 Some(0) => found.listeners.push(place),
+                Some(1) if fd.revents() == PollFlags::IN && self.waiting[place].has_unsent() => {
+                    found.saying.push(place)
+                }
                 Some(1) => found.waiting.push(place),
                 Some(_) => found.heard.push(heard[place]),
                 // Behind them comes the connection to the process for which this one serves.
@@ -466,6 +474,12 @@ impl Front {
         }
     }
 
+    /// Hears what clients say that do not read their answers.
+    fn hear(&mut self, saying: &[usize]) {
+        let now = self.server.now_ns();
+        saying.iter().for_each(|&place| self.waiting[place].hear(now));
+    }
+
     /// Gives the connections on which something has happened to threads, and those whose time is over.
     fn dispatch(&mut self, found: &[usize]) {
         let now = self.server.now_ns();
@@ -475,8 +489,17 @@ impl Front {
             let connection = &self.waiting[place];
             let is_due = connection.deadline_ns().is_some_and(|due| due <= now);
             let has_request = connection.wire().has_message() && !connection.has_unsent();
-            if is_due || has_request || found.binary_search(&place).is_ok() {
-                let connection = self.waiting.swap_remove(place);
+            if is_due || has_request || connection.is_leaving() || found.binary_search(&place).is_ok() {
+                let mut connection = self.waiting.swap_remove(place);
+                // Without a thread, answers go on nevertheless.
+                let may_send = !is_due && !connection.wire().is_gone() && connection.sends();
+                if may_send && self.server.pool.is_full(self.server.settings.statements_max) {
+                    connection.send_on();
+                    if connection.sends() || !connection.needs_thread() {
+                        self.waiting.push(connection);
+                        continue;
+                    }
+                }
                 let mut at_work = self.server.at_work.lock().unwrap_or_else(PoisonError::into_inner);
                 at_work.push(connection.at_work());
                 drop(at_work);
@@ -500,7 +523,8 @@ impl Front {
             let is_idle = |place: &usize| !self.waiting[*place].is_at_work();
             let idle: Vec<usize> = (0..self.waiting.len()).filter(is_idle).collect();
             self.dispatch(&idle);
-            if is_empty && !was_busy || self.server.now_ns() >= end {
+            self.leaving.settle(self.server.now_ns());
+            if is_empty && !was_busy && self.leaving.is_empty() || self.server.now_ns() >= end {
                 break;
             }
             self.turn(EAR_TIME);
@@ -517,6 +541,13 @@ impl Front {
         }
         self.fetch();
         self.waiting.drain(..).for_each(Connection::close);
+        // Those whose time was over are told so.
+        let end = self.server.now_ns() + FAREWELL_TIME.as_nanos() as u64;
+        self.fetch();
+        while !self.leaving.is_empty() && self.server.now_ns() < end {
+            self.turn(EAR_TIME);
+            self.leaving.settle(self.server.now_ns());
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn check_impersonation(impersonated: Option<&str>) -> Result<(), Fail
     Err(failure::plain("Neo.ClientError.Security.Forbidden", "42NFF", description, message))
 }
 
-fn is_system(database: Option<&str>) -> bool {
+pub(crate) fn is_system(database: Option<&str>) -> bool {
     database.is_some_and(|name| name.eq_ignore_ascii_case(SYSTEM_NAME))
 }
 

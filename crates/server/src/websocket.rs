@@ -25,7 +25,17 @@ const KEY_END: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// Reason for which a WebSocket is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Closed(u16);
+pub(crate) struct Closed(u16);
+
+impl Closed {
+    /// The reason where there is nothing wrong.
+    pub(crate) const NORMALLY: Closed = Closed(1000);
+
+    /// Appends the frame that tells it.
+    pub(crate) fn append(self, out: &mut Vec<u8>) {
+        append_frame(out, CLOSE, &self.0.to_be_bytes());
+    }
+}
 
 const WRONG_PROTOCOL: Closed = Closed(1002);
 const WRONG_KIND: Closed = Closed(1003);
@@ -73,8 +83,14 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Takes bytes: appends those of messages to `payload`, and frames that answer them to `answer`. False once it is over.
-    pub(crate) fn feed(&mut self, mut input: &[u8], payload: &mut Vec<u8>, answer: &mut Vec<u8>) -> bool {
+    /// Takes bytes: appends those of messages to `payload`, and frames that answer them to `answer`. False once it is over; fails
+    /// with what breaks the protocol.
+    pub(crate) fn feed(
+        &mut self,
+        mut input: &[u8],
+        payload: &mut Vec<u8>,
+        answer: &mut Vec<u8>,
+    ) -> Result<bool, Closed> {
         while !input.is_empty() {
             let step = match self.left {
                 None => self.take_head(&mut input),
@@ -83,17 +99,12 @@ impl Frames {
                     Ok(())
                 }
             };
-            let is_open = step.and_then(|()| if self.left == Some(0) { self.end(answer) } else { Ok(true) });
-            match is_open {
-                Ok(true) => {}
-                Ok(false) => return false,
-                Err(Closed(code)) => {
-                    append_frame(answer, CLOSE, &code.to_be_bytes());
-                    return false;
-                }
+            step?;
+            if self.left == Some(0) && !self.end(answer) {
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     fn take_head(&mut self, input: &mut &[u8]) -> Result<(), Closed> {
@@ -159,18 +170,18 @@ impl Frames {
     }
 
     /// A frame has come to its end. False if it was the last.
-    fn end(&mut self, answer: &mut Vec<u8>) -> Result<bool, Closed> {
+    fn end(&mut self, answer: &mut Vec<u8>) -> bool {
         self.left = None;
         let control = std::mem::take(&mut self.control);
         match self.kind {
             PING => append_frame(answer, PONG, &control),
             CLOSE => {
                 append_frame(answer, CLOSE, &control[..control.len().min(2)]);
-                return Ok(false);
+                return false;
             }
             _ => {}
         }
-        Ok(true)
+        true
     }
 }
 
@@ -194,7 +205,13 @@ mod tests {
 
     fn fed(bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<u8>, bool) {
         let (mut frames, mut payload, mut answer) = (Frames::default(), Vec::new(), Vec::new());
-        let is_open = bytes.chunks(piece).all(|piece| frames.feed(piece, &mut payload, &mut answer));
+        let is_open = bytes.chunks(piece).all(|piece| match frames.feed(piece, &mut payload, &mut answer) {
+            Ok(is_open) => is_open,
+            Err(closed) => {
+                closed.append(&mut answer);
+                false
+            }
+        });
         (payload, answer, is_open)
     }
 

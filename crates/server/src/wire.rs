@@ -18,13 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bolt::Version;
+use bolt::message::is_goodbye;
 use database::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::arrivals::Share;
 use crate::http::{Refusal, plain_answer};
 use crate::inbox::{Greeting, Heard, Inbox};
-use crate::limits::{DROPPED_READS, LINGER, READ_BYTES};
+use crate::limits::{DROPPED_READS, FAREWELL_BYTES, LINGER, READ_BYTES};
 use crate::outlet::{Outlet, Sent};
 use crate::socket::Socket;
 use crate::tls::Identity;
@@ -62,6 +63,8 @@ pub(crate) struct Wire {
     is_running: AtomicBool,
     /// True while a transaction is committed, which only the server itself stops.
     is_committing: AtomicBool,
+    /// True if the client has gone on asking when the connection had ended.
+    is_talking: AtomicBool,
 }
 
 thread_local! {
@@ -104,6 +107,7 @@ impl Wire {
             resets: AtomicU64::new(0),
             is_running: AtomicBool::new(false),
             is_committing: AtomicBool::new(false),
+            is_talking: AtomicBool::new(false),
         })
     }
 
@@ -294,6 +298,21 @@ impl Wire {
         }
     }
 
+    /// Takes a little of what has arrived, where nothing of it waits: a client that says goodbye is heard, whatever it has left
+    /// unread. True if it says so now.
+    pub(crate) fn hear_farewell(&self, now_ns: u64) -> bool {
+        BUFFER.with_borrow_mut(|buffer| match (&self.stream).read(&mut buffer[..FAREWELL_BYTES]) {
+            Ok(0) => self.give_up(),
+            Ok(count) => {
+                let mut inbox = self.lock();
+                self.take_in(&mut inbox, &buffer[..count], now_ns);
+            }
+            Err(cause) if matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => self.give_up(),
+        });
+        self.next_is(is_goodbye)
+    }
+
     /// Waits for a request as long as a thread lingers, and takes what has come. False if nothing has.
     pub(crate) fn receive_soon(&self, now_ns: impl FnOnce() -> u64) -> bool {
         if LINGER.is_zero() || !self.has_room() {
@@ -385,7 +404,11 @@ impl Wire {
         if heard.is_urgent || heard.resets > 0 {
             self.raise();
         }
+        if let Some(reason) = heard.broken {
+            self.outlet().note_reason(reason);
+        }
         if !heard.answer.is_empty() && self.outlet().insert(&self.stream, &heard.answer).is_err() || heard.is_over {
+            self.outlet().stop_frames();
             self.give_up();
         }
     }
@@ -473,11 +496,18 @@ impl Wire {
         poll(&mut fds, Some(&timespec(limit))).is_ok_and(|ready| ready > 0)
     }
 
+    /// True if the connection has ended before its client knew: what is on its way to it would be lost, were it closed now.
+    pub(crate) fn is_talking(&self) -> bool {
+        self.is_talking.load(Ordering::Acquire) || self.has_rest()
+    }
+
     /// Goes on with the end of the connection, without waiting: sends what is left, says that nothing more comes, and drops what
     /// the client sends, since the system would otherwise throw away what is on its way to it. True once the client has closed its
     /// end, or the connection is broken.
     pub(crate) fn leave(&self) -> bool {
-        self.lock().clear();
+        if self.lock().clear() {
+            self.is_talking.store(true, Ordering::Release);
+        }
         match self.outlet().end(&self.stream) {
             Ok(true) => self.stream.end(),
             Ok(false) => return false,
@@ -487,7 +517,7 @@ impl Wire {
             for _ in 0..DROPPED_READS {
                 match (&self.stream).read(buffer) {
                     Ok(0) => return true,
-                    Ok(_) => {}
+                    Ok(_) => self.is_talking.store(true, Ordering::Release),
                     Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
                     Err(cause) => return cause.kind() != ErrorKind::WouldBlock,
                 }

@@ -296,7 +296,8 @@ impl<'c> Sink<'c> {
                         return false;
                     }
                     let now = link.server.now_ns();
-                    self.is_draining |= now >= until;
+                    // Whoever stops the statement is heard where it goes on.
+                    self.is_draining |= now >= until || self.interrupt.check_unpaused().is_err();
                     if self.is_draining || !stream.buffer.is_full() {
                         return true;
                     }
