@@ -526,8 +526,13 @@ impl Connection {
             self.end();
             return self.link.flush();
         }
-        if !self.is_agreed || self.is_stranger || !self.link.wire.next_is(|message| !is_urgent(message)) {
+        if !self.is_agreed || self.is_stranger || self.wire().is_gone() {
             return self.link.wire.give_up();
+        }
+        if self.link.wire.next_is(is_urgent) {
+            // It takes no statement.
+            self.take_next();
+            return self.send_on();
         }
         // The first request is answered, those behind it are ignored until the client resets.
         drop(self.link.wire.next());

@@ -13,9 +13,7 @@ use crate::wire::Wire;
 /// A connection that has ended.
 struct Held {
     wire: Arc<Wire>,
-    until_ns: u64,
-    /// Until then its client may be about to ask for more.
-    quiet_until_ns: u64,
+    since_ns: u64,
     /// True if its client had not logged in.
     is_stranger: bool,
 }
@@ -39,13 +37,12 @@ impl Leaving {
         {
             self.0.remove(oldest);
         }
-        let [until_ns, quiet_until_ns] = [LEAVING_TIME, QUIET_TIME].map(|time| now_ns + time.as_nanos() as u64);
-        self.0.push(Held { wire, until_ns, quiet_until_ns, is_stranger });
+        self.0.push(Held { wire, since_ns: now_ns, is_stranger });
     }
 
     /// The next moment at which one is not waited for any longer.
     pub(crate) fn next_end_ns(&self) -> Option<u64> {
-        self.0.first().map(|held| held.until_ns)
+        self.0.first().map(|held| held.since_ns + LEAVING_TIME.as_nanos() as u64)
     }
 
     /// The sockets, to be polled.
@@ -63,11 +60,13 @@ impl Leaving {
                 self.0.remove(place);
             }
         }
-        self.0.retain(|held| held.until_ns > now_ns);
+        self.0.retain(|held| held.since_ns + LEAVING_TIME.as_nanos() as u64 > now_ns);
     }
 
     /// Closes those whose clients ask for nothing more: they do not know yet, and nothing that they were told is lost.
-    pub(crate) fn settle(&mut self, now_ns: u64) {
-        self.0.retain(|held| held.wire.is_talking() || now_ns < held.quiet_until_ns);
+    /// They have a while since that moment, at which the server began to end.
+    pub(crate) fn settle(&mut self, since_ns: u64, now_ns: u64) {
+        let quiet_ns = QUIET_TIME.as_nanos() as u64;
+        self.0.retain(|held| held.wire.is_talking() || now_ns < held.since_ns.max(since_ns) + quiet_ns);
     }
 }

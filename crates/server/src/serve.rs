@@ -513,7 +513,8 @@ impl Front {
         self.server.is_ending.store(true, Ordering::Release);
         self.listeners.clear();
         self.asker = None;
-        let end = self.server.now_ns() + limit.as_nanos() as u64;
+        let start = self.server.now_ns();
+        let end = start + limit.as_nanos() as u64;
         loop {
             // A thread parks its connection before it is idle: so whoever is parked is seen by now, if no thread is at work.
             let was_busy = self.server.pool.is_busy();
@@ -523,7 +524,7 @@ impl Front {
             let is_idle = |place: &usize| !self.waiting[*place].is_at_work();
             let idle: Vec<usize> = (0..self.waiting.len()).filter(is_idle).collect();
             self.dispatch(&idle);
-            self.leaving.settle(self.server.now_ns());
+            self.leaving.settle(start, self.server.now_ns());
             if is_empty && !was_busy && self.leaving.is_empty() || self.server.now_ns() >= end {
                 break;
             }
@@ -546,7 +547,7 @@ impl Front {
         self.fetch();
         while !self.leaving.is_empty() && self.server.now_ns() < end {
             self.turn(EAR_TIME);
-            self.leaving.settle(self.server.now_ns());
+            self.leaving.settle(start, self.server.now_ns());
         }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) const RUN: u8 = 0x10;
 pub(crate) const BEGIN: u8 = 0x11;
 pub(crate) const COMMIT: u8 = 0x12;
 pub(crate) const PULL: u8 = 0x3F;
+pub(crate) const ROUTE: u8 = 0x66;
 pub(crate) const SUCCESS: u8 = 0x70;
 pub(crate) const RECORD: u8 = 0x71;
 pub(crate) const IGNORED: u8 = 0x7E;

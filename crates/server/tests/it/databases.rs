@@ -6,7 +6,9 @@ use database::{Access, Config, Database, FileAccess};
 use serde_json::json;
 use server::{Admission, Folder, Settings, credentials};
 
-use super::client::{Client, SUCCESS, map, message, pull, text};
+use bolt::Value;
+
+use super::client::{Client, ROUTE, SUCCESS, get, map, message, pull, text};
 use super::running::{Running, folder};
 use super::web::Web;
 
@@ -268,4 +270,16 @@ fn the_statements_of_a_user_share_a_limit_of_memory() {
     assert_eq!(run(&mut web, "neo4j", small), json!([[10_000]]));
     let mut local = running.database.session();
     assert_eq!(local.query(large, &Default::default()).unwrap().single(), Some(1_000_000.into()));
+}
+
+#[test]
+fn routes_have_the_name_that_was_asked_for() {
+    let running = start(false);
+    let mut client = Client::connect(running.address);
+    for (asked, expected) in [(Some("system"), "system"), (Some("neo4j"), "neo4j"), (None, "neo4j")] {
+        let named = asked.map_or_else(|| map(&[]), |name| map(&[("db", text(name))]));
+        client.send(&message(ROUTE, vec![map(&[]), Value::List(vec![]), named]));
+        let answer = client.expect(SUCCESS);
+        assert_eq!(get(get(&answer, "rt"), "db"), &text(expected));
+    }
 }
