@@ -12,7 +12,7 @@
 # Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
 # Advice compared with what it brings (advice.py).
 # A server beside Neo4j, if NEO4J names a folder with its jars (server.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources server"
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources server introspect"
 # chooses. With BASE, a folder with the programs of another build as in target/release, and PEERS=base, the parts graph, cypher,
 # and analytics compare the two builds.
 set -euo pipefail
@@ -29,7 +29,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory indexes cypher shapes advice analytics analytics_large python sources server}
+parts=${PARTS:-graph store memory indexes cypher shapes advice analytics analytics_large python sources server introspect}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -59,6 +59,9 @@ for part in $parts; do
       # shellcheck disable=SC2086 # several scales are several words
       "$python" benchmarks/analytics.py "$cache" ${SCALES:-$scale} ;;
     analytics_large) ./benchmarks/larger.sh ;;
+    introspect)
+      "$python" -c 'import psycopg' 2>/dev/null || "$cache/env/bin/pip" install --quiet 'psycopg[binary]'
+      PYTHON=$python ./benchmarks/introspect.sh "$cache/introspect" ;;
     python)
       # The wheel as it would be published, in the environment of its tests, beside the peers.
       BUILD_ONLY=1 ./scripts/python.sh

@@ -103,12 +103,12 @@ impl Measuring<'_> {
 
     fn report(&self) -> Result<Report, Error> {
         let store = &self.arguments.store;
-        // Errors of opening come before anything takes time.
-        let subject = self.open(store)?;
         if self.arguments.writes && address_of(store).is_some() {
             let message = "writes are measured on a copy, and a server's data cannot be copied";
             return Err(Error::new(ErrorCode::Argument, message).with_remedy("leave out --writes, or measure a store"));
         }
+        // Errors of opening come before anything takes time.
+        let subject = self.open(store)?;
         let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
         let is_elsewhere = program_of(store).is_some() || address_of(store).is_some();
         let folder = if is_elsewhere { Path::new(".") } else { folder_of(store) };

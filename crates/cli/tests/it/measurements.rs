@@ -121,9 +121,9 @@ fn program(folder: &Folder, lines: &str) -> String {
 fn a_program_that_speaks_json_lines_is_measured() {
     let folder = Folder::new();
     let Some(python) = program_or_skip("a program as a subject", "python3", &[]) else { return };
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/introspect_sqlite.py");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/introspect/sql.py");
     folder.run(&["generate", "barabasi", "-n", "500", "-o", "csv"]).ok();
-    let subject = format!("subject: {} {example} graph.db csv", python.display());
+    let subject = format!("subject: {} {example} sqlite graph.db csv", python.display());
     let text = folder.run(&["introspect", &subject, "--quick", "--writes", "--json", "out.json"]).ok();
     for expected in [
         "sqlite ", "500 nodes, 2495 edges", "neighbours out", "2-hop both", "FINDINGS", "set node property",
