@@ -308,7 +308,7 @@ impl Connection {
                 return Next::Close;
             }
             if self.link.has_unsent() {
-                // Who says goodbye asks for nothing that was not done.
+                // A goodbye asks for nothing that was not done.
                 if !self.link.is_last && self.link.wire.next_is(is_goodbye) {
                     self.end();
                     continue;
@@ -513,7 +513,7 @@ impl Connection {
         self.link.receive();
         let has_begun = self.is_agreed || self.is_http;
         if has_begun && !self.wire().is_gone() && !self.wire().has_message() {
-            // What it asks has not come whole, and has no answer yet.
+            // Its request has not come whole, and has no answer yet.
             return;
         }
         let message = "all threads of the server are at work on other statements";

@@ -141,7 +141,7 @@ impl Inbox {
                     self.take(&payload, &mut heard);
                 }
                 match (fed, &self.dialect) {
-                    // What came before is answered first.
+                    // Requests that came before are answered first.
                     (Err(closed), Dialect::Bolt(_)) => {
                         let message = "the frames of the WebSocket break its protocol";
                         self.refusal.get_or_insert_with(|| failure::of_protocol(message.to_owned()).into());

@@ -16,6 +16,7 @@
 //! - `http`: HTTP without I/O: requests, answers, JSON.
 //! - `inbox`: bytes that have arrived, put together.
 //! - `wire`: one socket and what has arrived on it.
+//! - `leaving`: connections that have ended, until their clients have taken note.
 //! - `counts`: what has happened since the start, for `/metrics`.
 //! - `transactions`: transactions of clients, and those that stay open between requests of HTTP.
 //! - `connection`: requests of a client, one request after the other.

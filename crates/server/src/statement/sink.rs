@@ -296,7 +296,7 @@ impl<'c> Sink<'c> {
                         return false;
                     }
                     let now = link.server.now_ns();
-                    // Whoever stops the statement is heard where it goes on.
+                    // An order to stop the statement is heard where it goes on.
                     self.is_draining |= now >= until || self.interrupt.check_unpaused().is_err();
                     if self.is_draining || !stream.buffer.is_full() {
                         return true;

@@ -92,7 +92,7 @@ fn a_client_that_never_notices_the_end_is_not_waited_for() {
         clients.push(client);
     }
     assert_eq!(Client::connect(running.address).rows("RETURN 1 AS x"), 1);
-    // What they send is dropped, until the connection is closed.
+    // Their bytes are dropped, until the connection is closed.
     for client in &mut clients {
         let _ = client.write_all(&[0; 10]);
     }
