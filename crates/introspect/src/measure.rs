@@ -312,7 +312,14 @@ impl Runner<'_> {
     /// Measures writes on a copy, for which there is time beyond that of the reads.
     fn write(&mut self, subject: &mut dyn Subject) -> Result<()> {
         let starts = subject.choose(Choice::Uniform, self.options.calls_max, self.options.seed)?;
-        subject.copy()?;
+        // Reads are kept where there can be no copy.
+        if let Err(error) = subject.copy() {
+            self.interrupt.check()?;
+            let (operation, regime, error) = (Operation::AddNode, Regime::Hot, Some(error.to_string()));
+            let (way, choice) = (Way::Api, Choice::Uniform);
+            self.runs.push(Run { operation, way, regime, choice, calls: Vec::new(), error });
+            return Ok(());
+        }
         self.end_ns = self.clock.now_ns().saturating_add(self.options.total_ns_max);
         for operation in Operation::all().into_iter().filter(|operation| operation.is_write()) {
             let starts = if operation.is_of_whole_graph() { &starts[..1] } else { &starts[..] };
@@ -436,6 +443,15 @@ mod tests {
         };
         assert!((factor(Operation::IngestBulk) - 0.5).abs() < 0.025, "{}", factor(Operation::IngestBulk));
         assert!((factor(Operation::IngestIncrement) - 1.0).abs() < 0.05, "{}", factor(Operation::IngestIncrement));
+    }
+
+    #[test]
+    fn reads_are_kept_where_there_can_be_no_copy() {
+        let writes = MeasureOptions { writes: true, ..options() };
+        let mut subject = Synthetic::new(500, 5).without_copy();
+        let found = measure(&mut subject, &writes, &CountingClock::default(), &Interrupt::new()).expect("it runs");
+        let failed: Vec<_> = found.runs.iter().filter(|run| run.error.is_some()).collect();
+        assert!(found.runs.len() > 200 && failed.len() == 1 && failed[0].operation == Operation::AddNode);
     }
 
     #[test]

@@ -55,6 +55,10 @@ fn writes_are_measured_beside_the_store() {
     assert_eq!(folder.run(&["query", "s.knot", "MATCH (n) RETURN count(n), sum(n.age)"]).ok(), before);
     let names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").collect();
     assert_eq!(names.len(), 2, "the store and the file, nothing else: {names:?}");
+    // Without edges enough there is no ingest.
+    folder.run(&["one.knot", "-c", "CREATE (a:A {id: 1})-[:R]->(a)"]).ok();
+    let text = folder.run(&["introspect", "one.knot", "--quick", "--writes"]).ok();
+    assert!(text.contains("commit ") && !text.contains("ingest"), "{text}");
     let refused = folder.run(&["introspect", "bolt://127.0.0.1:1", "--writes"]).fails(1);
     assert!(refused.contains("a server's data cannot be copied"), "{refused}");
 }

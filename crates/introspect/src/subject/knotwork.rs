@@ -446,7 +446,9 @@ impl Subject for KnotworkStore {
         let is_asked = match operation {
             Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
             Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
-            Operation::IngestBulk | Operation::IngestIncrement => way == Way::Api,
+            Operation::IngestBulk | Operation::IngestIncrement => {
+                way == Way::Api && self.writes.as_ref().is_none_or(Writes::has_edges)
+            }
             operation if operation.is_of_whole_graph() => way == Way::Cypher,
             _ => true,
         };

@@ -63,6 +63,7 @@ pub(crate) struct Synthetic {
     calls: u64,
     differs: bool,
     is_copy: bool,
+    has_no_copy: bool,
 }
 
 impl Synthetic {
@@ -95,11 +96,17 @@ impl Synthetic {
             calls: 0,
             differs: false,
             is_copy: false,
+            has_no_copy: false,
         }
     }
 
     pub(crate) fn with(mut self, faults: &[Fault]) -> Synthetic {
         self.faults = faults.to_vec();
+        self
+    }
+
+    pub(crate) fn without_copy(mut self) -> Synthetic {
+        self.has_no_copy = true;
         self
     }
 
@@ -207,7 +214,7 @@ impl Synthetic {
                 let (nodes, edges) = (self.lists[0].len() as u64, self.lists[0].iter().map(Vec::len).sum::<usize>());
                 let is_bulk = operation == Operation::IngestBulk;
                 let edges = if is_bulk { edges as u64 * 9 / 10 } else { edges as u64 / 10 };
-                (counts.unique_nodes, counts.passes) = if is_bulk { (nodes, 0) } else { (0, edges.div_ceil(100)) };
+                (counts.unique_nodes, counts.passes) = if is_bulk { (nodes, 1) } else { (0, edges.div_ceil(100)) };
                 (counts.edges, counts.properties) = (edges, counts.unique_nodes + edges);
                 (edges, 0, counts)
             }
@@ -231,7 +238,7 @@ impl Synthetic {
         let Costs { write, commit, statement, .. } = self.costs;
         let parts = (counts.unique_nodes + counts.edges + counts.properties) as f64 * write;
         match operation {
-            Operation::IngestBulk => parts / 2.0,
+            Operation::IngestBulk => (parts + commit) / 2.0,
             Operation::IngestIncrement if self.has(Fault::SlowIncrement) => 5.0 * parts,
             Operation::IngestIncrement => parts + counts.passes as f64 * commit,
             Operation::Commit if self.has(Fault::SlowCommit) => 1_000.0 * write,
@@ -321,6 +328,9 @@ impl Subject for Synthetic {
     }
 
     fn copy(&mut self) -> Result<()> {
+        if self.has_no_copy {
+            return Err(model::error!(Busy, "another has it"));
+        }
         self.is_copy = true;
         Ok(())
     }

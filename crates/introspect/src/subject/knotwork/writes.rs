@@ -64,6 +64,11 @@ impl Writes {
         Ok(Writes { sample, loaded: None, copy: StoreCopy::beside(path, config, interrupt)? })
     }
 
+    /// True if there are edges enough for both parts of an ingest.
+    pub(super) fn has_edges(&self) -> bool {
+        !self.sample.increment[0].is_empty()
+    }
+
     /// The copy's directory.
     pub(super) fn path(&self) -> &Path {
         self.copy.path()
@@ -239,7 +244,7 @@ impl KnotworkStore {
         })?;
         loaded.database = Some(database);
         let (nodes, edges) = (sample.nodes as u64, sources.len() as u64);
-        let counts = Counts { unique_nodes: nodes, edges, properties: nodes + edges, ..Counts::default() };
+        let counts = Counts { unique_nodes: nodes, edges, properties: nodes + edges, passes: 1, ..Counts::default() };
         Ok((Call { ns, rows: edges, checksum: 0, counts: with(counts, &metered) }, loaded))
     }
 
