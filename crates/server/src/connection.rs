@@ -511,10 +511,11 @@ impl Connection {
             return self.send_on();
         }
         self.link.receive();
+        self.greet();
         let has_begun = self.is_agreed || self.is_http;
         if has_begun && !self.wire().is_gone() && !self.wire().has_message() {
             // Its request has not come whole, and has no answer yet.
-            return;
+            return self.link.flush();
         }
         let message = "all threads of the server are at work on other statements";
         let description = "connection exception - database unavailable";
@@ -526,8 +527,12 @@ impl Connection {
             self.end();
             return self.link.flush();
         }
-        if !self.is_agreed || self.is_stranger || self.wire().is_gone() {
+        if !self.is_agreed || self.wire().is_gone() {
             return self.link.wire.give_up();
+        }
+        if self.is_stranger {
+            self.refuse(failure);
+            return self.link.flush();
         }
         if self.link.wire.next_is(is_urgent) {
             // It takes no statement.

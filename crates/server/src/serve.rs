@@ -491,8 +491,9 @@ impl Front {
             let has_request = connection.wire().has_message() && !connection.has_unsent();
             if is_due || has_request || connection.is_leaving() || found.binary_search(&place).is_ok() {
                 let mut connection = self.waiting.swap_remove(place);
-                // Without a thread, answers go on nevertheless.
-                let may_send = !is_due && !connection.wire().is_gone() && connection.sends();
+                // Without a thread, answers go on nevertheless. A client that has closed its end is not looked at again and again.
+                let has_ended = connection.wire().is_gone() || connection.wire().is_hung_up();
+                let may_send = !is_due && connection.sends() && !has_ended;
                 if may_send && self.server.pool.is_full(self.server.settings.statements_max) {
                     connection.send_on();
                     if connection.sends() || !connection.needs_thread() {

@@ -341,7 +341,8 @@ impl Wire {
         }
     }
 
-    fn is_hung_up(&self) -> bool {
+    /// True if the client has closed its end, also where bytes are left to read.
+    pub(crate) fn is_hung_up(&self) -> bool {
         let mut fds = [PollFd::new(&self.stream, HANG_UP)];
         poll(&mut fds, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
     }
