@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use crate::convert::Form;
 use crate::databases::{Found, Place};
 use crate::limits::{
-    HALF_MESSAGE_TIME, HTTP_IDLE_TIME, LOGIN_TIME, SEND_BYTES, SEND_TIME, STRANGER_MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX,
-    VALUES_PER_MESSAGE,
+    ATTENDED_BYTES_MAX, HALF_MESSAGE_TIME, HTTP_IDLE_TIME, LOGIN_TIME, SEND_BYTES, SEND_TIME,
+    STRANGER_MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX, VALUES_PER_MESSAGE,
 };
 use crate::serve::Server;
 use crate::transactions::Transaction;
@@ -247,9 +247,10 @@ impl Connection {
         self.wire().has_message() || self.is_leaving() || self.link.is_last
     }
 
-    /// Sends rows that are there and wanted, and other answers, as far as the client takes them.
+    /// Sends rows that are there and wanted, and other answers, as far as the client takes them, and no more than a share, since
+    /// the front serves others too.
     pub(crate) fn send_on(&mut self) {
-        loop {
+        for _ in 0..ATTENDED_BYTES_MAX / UNSENT_BYTES_MAX {
             self.link.pump();
             self.link.flush();
             if self.link.has_unsent() || self.link.answering.is_none() {

@@ -390,7 +390,7 @@ impl Front {
         for connection in &self.waiting {
             // Requests of a client that does not read its answers wait until it does.
             // They are looked at for a goodbye alone.
-            let flags = match (connection.has_unsent(), connection.wire().has_room()) {
+            let flags = match (connection.sends(), connection.wire().has_room()) {
                 (true, true) if connection.hears() => PollFlags::OUT | PollFlags::IN,
                 (true, _) => PollFlags::OUT,
                 (false, true) => PollFlags::IN,
@@ -421,9 +421,7 @@ impl Front {
             });
             match kind {
                 Some(0) => found.listeners.push(place),
-                Some(1) if fd.revents() == PollFlags::IN && self.waiting[place].has_unsent() => {
-                    found.saying.push(place)
-                }
+                Some(1) if fd.revents() == PollFlags::IN && self.waiting[place].sends() => found.saying.push(place),
                 Some(1) => found.waiting.push(place),
                 Some(_) => found.heard.push(heard[place]),
                 // Behind them comes the connection to the process for which this one serves.
