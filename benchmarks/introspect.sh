@@ -3,7 +3,7 @@
 #   introspect.sh FOLDER
 # KINDS (default "barabasi kronecker"), SIZES (default "1k 100k"; the paper has 1k, 1M and 10M), SUBJECTS (default "knotwork sqlite
 # duckdb postgresql ladybugdb neo4j"). PYTHON has their packages; POSTGRESQL_URL and NEO4J_URL (with KNOT_PASSWORD) are servers whose
-# database may be filled. What is not there is skipped, and said. Writes FOLDER/KIND-SIZE.html, and a JSON file for each subject.
+# database may be filled: tables `node` and `edge` of PostgreSQL are dropped first. What is not there is skipped, and said. Writes FOLDER/KIND-SIZE.html, and a JSON file for each subject.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:?a folder for graphs, stores and reports}

@@ -192,10 +192,7 @@ class Subject:
         if is_bulk:
             self.empty()
             before = time.perf_counter_ns()
-            self.begin_ingest()
-            self.put("node", self.node_rows)
-            self.put("edge", self.bulk_rows)
-            self.end_ingest()
+            self.fill(self.node_rows, self.bulk_rows)
             counts = {"uniqueNodes": len(self.node_rows), "edges": len(self.bulk_rows),
                       "properties": len(self.node_rows) + len(self.bulk_rows)}
         else:
@@ -207,6 +204,12 @@ class Subject:
                 self.ingested("COMMIT")
             counts = {"edges": len(self.increment), "properties": len(self.increment), "passes": len(pieces)}
         return {"ns": time.perf_counter_ns() - before, "rows": counts["edges"], "counts": counts}
+
+    def fill(self, nodes, edges):
+        self.begin_ingest()
+        self.put("node", nodes)
+        self.put("edge", edges)
+        self.end_ingest()
 
     def begin_ingest(self):
         self.ingested(self.begin)
@@ -244,10 +247,7 @@ class Subject:
         if os.path.exists(made):
             os.remove(made)
         self.target = self.writable(made)
-        self.begin_ingest()
-        self.put("node", nodes)
-        self.put("edge", edges)
-        self.end_ingest()
+        self.fill(nodes, edges)
         self.target.close()
         os.rename(made, self.place)
 
@@ -327,10 +327,7 @@ class Postgresql(Subject):
 
     def make(self, nodes, edges):
         self.target = self.connect()
-        self.begin_ingest()
-        self.put("node", nodes)
-        self.put("edge", edges)
-        self.end_ingest()
+        self.fill(nodes, edges)
         self.target.execute("VACUUM ANALYZE")
         self.target.close()
 

@@ -20,6 +20,7 @@ use crate::random::Stream;
 use shapes::Shape;
 
 pub use output::{GeneratedSummary, write_files, write_store};
+pub(crate) use output::{KEY, load_edges, load_nodes};
 pub use properties::Distribution;
 
 /// Nodes that a graph may have: pairs of them are numbered in 64 bits.

@@ -237,16 +237,16 @@ pub fn measure(
         }
     }
     let sweep = runner.sweep(subject)?;
-    let starts = subject.choose(Choice::ByDegree, options.calls_max, options.seed)?;
+    let by_degree = subject.choose(Choice::ByDegree, options.calls_max, options.seed)?;
     for (operation, way) in variants.iter().filter(|(operation, way)| is_by_degree(*operation, *way)) {
         runner.step()?;
         for regime in [Regime::Warm, Regime::Hot] {
-            runner.run(subject, (*operation, *way), (regime, Choice::ByDegree), &starts)?;
+            runner.run(subject, (*operation, *way), (regime, Choice::ByDegree), &by_degree)?;
         }
     }
     let description = subject.describe()?;
     if options.writes {
-        runner.write(subject)?;
+        runner.write(subject, &starts)?;
     }
     let Runner { runs, left_out, .. } = runner;
     Ok(Measurements { description, runs, sweep, timer_ns, left_out })
@@ -310,8 +310,7 @@ impl Runner<'_> {
     }
 
     /// Measures writes on a copy, for which there is time beyond that of the reads.
-    fn write(&mut self, subject: &mut dyn Subject) -> Result<()> {
-        let starts = subject.choose(Choice::Uniform, self.options.calls_max, self.options.seed)?;
+    fn write(&mut self, subject: &mut dyn Subject, starts: &[Start]) -> Result<()> {
         // Reads are kept where there can be no copy.
         if let Err(error) = subject.copy() {
             self.interrupt.check()?;
@@ -322,7 +321,7 @@ impl Runner<'_> {
         }
         self.end_ns = self.clock.now_ns().saturating_add(self.options.total_ns_max);
         for operation in Operation::all().into_iter().filter(|operation| operation.is_write()) {
-            let starts = if operation.is_of_whole_graph() { &starts[..1] } else { &starts[..] };
+            let starts = if operation.is_of_whole_graph() { &starts[..1] } else { starts };
             for way in [Way::Api, Way::Cypher] {
                 if subject.can(operation, way) {
                     self.run(subject, (operation, way), (Regime::Hot, Choice::Uniform), starts)?;

@@ -12,6 +12,8 @@ use model::{Column, ColumnData, Error, Interrupt, Result, error};
 
 use super::{Edges, GeneratedGraph, Nodes, Rows};
 
+/// The property that names a node.
+pub(crate) const KEY: &str = "id";
 /// Rows that are made at a time.
 const PIECE_ROWS: u64 = 16_384;
 
@@ -148,27 +150,42 @@ pub fn write_store(
 fn load(graph: &GeneratedGraph, database: &Database, interrupt: &Interrupt) -> Result<()> {
     let _listening = interrupt.listen();
     for nodes in &graph.nodes {
-        let table =
-            NodeTable { labels: vec![nodes.label.to_owned()], key: Some("id".to_owned()), ..NodeTable::default() };
-        database.load_nodes(&table, &Pieces::new(nodes), interrupt)?;
-        interrupt.check()?;
+        load_nodes(database, nodes.label, nodes, interrupt)?;
     }
     for edges in &graph.edges {
-        let end = |label: &str, column: &str| EndKey {
-            label: label.to_owned(),
-            property: "id".to_owned(),
-            column: column.to_owned(),
-        };
-        let table = EdgeTable {
-            edge_type: edges.edge_type.clone(),
-            source: end(edges.source_label, "source"),
-            target: end(edges.target_label, "target"),
-            on_missing: OnMissing::Error,
-        };
-        database.load_edges(&table, &Pieces::new(edges), interrupt)?;
-        interrupt.check()?;
+        load_edges(database, &edges.edge_type, [edges.source_label, edges.target_label], edges, interrupt)?;
     }
     database.checkpoint()
+}
+
+/// Loads nodes of a label. Their column `id` is their unique key.
+pub(crate) fn load_nodes(database: &Database, label: &str, rows: &dyn Rows, interrupt: &Interrupt) -> Result<()> {
+    let table = NodeTable { labels: vec![label.to_owned()], key: Some(KEY.to_owned()), ..NodeTable::default() };
+    database.load_nodes(&table, &Pieces::new(rows), interrupt)?;
+    interrupt.check()
+}
+
+/// Loads edges of a type. Their columns `source` and `target` are the keys of nodes of these labels.
+pub(crate) fn load_edges(
+    database: &Database,
+    edge_type: &str,
+    [source_label, target_label]: [&str; 2],
+    rows: &dyn Rows,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let end = |label: &str, column: &str| EndKey {
+        label: label.to_owned(),
+        property: KEY.to_owned(),
+        column: column.to_owned(),
+    };
+    let table = EdgeTable {
+        edge_type: edge_type.to_owned(),
+        source: end(source_label, "source"),
+        target: end(target_label, "target"),
+        on_missing: OnMissing::Error,
+    };
+    database.load_edges(&table, &Pieces::new(rows), interrupt)?;
+    interrupt.check()
 }
 
 /// Rows in pieces, each made when it is asked for.

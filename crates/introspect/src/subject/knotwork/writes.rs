@@ -1,29 +1,28 @@
 //! Operations that write, on a copy of the store and on new stores beside it.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use database::load::{EdgeTable, EndKey, NodeTable, OnMissing, TableSource};
 use database::{Access, Config, Database, StoreCopy};
 use model::mix::mix64;
+use model::store::{NewEdges, NewNodes};
 use model::{
     Column, ColumnData, Direction, EdgeBatch, Error, Expand, Interrupt, NodeBatch, NodeId, NodeScan, ReadView, Result,
     Value, WriteTransaction, error,
 };
 
 use super::{Call, KnotworkStore, Start, with};
-use model::store::{NewEdges, NewNodes};
-
+use crate::generate::{KEY, Rows, load_edges, load_nodes};
 use crate::operations::{Operation, Way};
 use crate::subject::Counts;
 
 /// Edges of the store, from its first nodes on, that are put into a new one.
 const EDGES_MAX: usize = 1_000_000;
-/// One edge of so many is added behind the others.
+/// Interval at which an edge is left for the increment.
 const INCREMENT: usize = 10;
 /// Edges of a transaction that adds some.
 const COMMIT_EDGES: usize = 1_000;
 const LABEL: &str = "Node";
-const KEY: &str = "id";
 const EDGE_TYPE: &str = "LINK";
 const PROPERTY: &str = "weight";
 
@@ -108,39 +107,21 @@ fn integers(values: Vec<i64>) -> Column {
     Column::new(ColumnData::Int(values))
 }
 
-/// A table of integers in memory.
-struct Integers {
-    names: Vec<String>,
-    columns: Vec<Column>,
-}
+/// Columns of integers with their names.
+struct Integers<'a>(&'a [(&'static str, &'a [i64])]);
 
-impl Integers {
-    fn new(columns: &[(&str, &[i64])]) -> Integers {
-        let named = |(name, values): &(&str, &[i64])| ((*name).to_owned(), integers(values.to_vec()));
-        let (names, columns) = columns.iter().map(named).unzip();
-        Integers { names, columns }
-    }
-}
-
-impl TableSource for Integers {
-    fn names(&self) -> &[String] {
-        &self.names
+impl Rows for Integers<'_> {
+    fn row_count(&self) -> u64 {
+        self.0[0].1.len() as u64
     }
 
-    fn row_count(&self) -> usize {
-        self.columns[0].len()
+    fn names(&self) -> Vec<String> {
+        self.0.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
-    fn pieces(&self) -> usize {
-        1
-    }
-
-    fn piece_rows(&self, _: usize) -> usize {
-        self.row_count()
-    }
-
-    fn piece(&self, _: usize) -> Result<(usize, Vec<Column>)> {
-        Ok((0, self.columns.clone()))
+    fn columns(&self, rows: Range<u64>) -> Vec<Column> {
+        let part = rows.start as usize..rows.end as usize;
+        self.0.iter().map(|(_, values)| integers(values[part.clone()].to_vec())).collect()
     }
 }
 
@@ -224,21 +205,13 @@ impl KnotworkStore {
         let mut loaded = Loaded { database: None, path };
         let config = Config { access: Access::ReadWrite, ..self.config.clone() };
         let ids: Vec<i64> = (0..sample.nodes as i64).collect();
-        let nodes = Integers::new(&[(KEY, &ids)]);
         let [sources, targets] = &sample.bulk;
-        let edges = Integers::new(&[("source", sources), ("target", targets), (PROPERTY, sources)]);
-        let end = |column: &str| EndKey { label: LABEL.into(), property: KEY.into(), column: column.into() };
-        let node_table = NodeTable { labels: vec![LABEL.into()], key: Some(KEY.into()), ..NodeTable::default() };
-        let edge_table = EdgeTable {
-            edge_type: EDGE_TYPE.into(),
-            source: end("source"),
-            target: end("target"),
-            on_missing: OnMissing::Error,
-        };
+        let nodes = [(KEY, &ids[..])];
+        let edges = [("source", &sources[..]), ("target", &targets[..]), (PROPERTY, &sources[..])];
         let (ns, metered, database) = self.timed(|| {
             let database = Database::open_until(&loaded.path, config, &self.interrupt)?;
-            database.load_nodes(&node_table, &nodes, &self.interrupt)?;
-            database.load_edges(&edge_table, &edges, &self.interrupt)?;
+            load_nodes(&database, LABEL, &Integers(&nodes), &self.interrupt)?;
+            load_edges(&database, EDGE_TYPE, [LABEL; 2], &Integers(&edges), &self.interrupt)?;
             database.checkpoint()?;
             Ok(database)
         })?;
