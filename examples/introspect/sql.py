@@ -284,6 +284,13 @@ class Sqlite(Subject):
         database.execute("PRAGMA synchronous = FULL")
         return database
 
+    def make(self, nodes, edges):
+        super().make(nodes, edges)
+        # The journal of its own would leave two files beside the database wherever it is read.
+        database = sqlite3.connect(self.place)
+        database.execute("PRAGMA journal_mode = DELETE")
+        database.close()
+
     def put(self, table, rows):
         marks = "?, ?, ?" if table == "node" else "?, ?, ?, ?"
         self.target.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
