@@ -69,7 +69,8 @@ pub(crate) struct NativeTransaction {
     claims: Vec<u64>,
     /// Ids of nodes it made: the length of the log before, the first and how many.
     reserved: Vec<(u64, NodeId, u64)>,
-    /// Roots to roll back to, each with the length of the log at that moment.
+    /// States to roll back to, each with the length of the log at that moment. Before the first of them that is the state it
+    /// began with.
     roots: Vec<(usize, Memtable)>,
     /// Nodes and edges that may lack properties that constraints demand.
     touched: Touched,
@@ -101,7 +102,7 @@ impl NativeTransaction {
         let held = memory.empty(Consumer::Memtable);
         NativeTransaction {
             first_own: snapshot.memtable.edges.len() as u32,
-            roots: vec![(0, snapshot.memtable.clone())],
+            roots: Vec::new(),
             snapshot,
             start,
             log: Vec::new(),
@@ -203,9 +204,10 @@ impl NativeTransaction {
         self.roots.retain(|root| root.0 <= length);
         self.changes.truncate(self.changes.partition_point(|&start| start < length));
         self.log.truncate(length);
-        let (start, root) = self.roots.last().expect("the root at the start is never given up");
+        let (start, root) =
+            self.roots.last().map_or((0, &self.start.snapshot().memtable), |(start, root)| (*start, root));
         self.snapshot.memtable = root.clone();
-        let mut rest = Get::new(&self.log[*start..], Path::new("transaction"), 0);
+        let mut rest = Get::new(&self.log[start..], Path::new("transaction"), 0);
         self.snapshot.apply_operations(&mut rest, Own::from(self.first_own), &Made::default(), None)?;
         self.is_broken = false;
         if self.stages.is_empty() {
@@ -459,8 +461,8 @@ impl WriteTransaction for NativeTransaction {
             return self.commit_stages();
         }
         let written = Written {
-            snapshot: Snapshot::clone(&self.snapshot),
             reads: self.snapshot.take_reads(),
+            snapshot: self.snapshot.take(),
             log: std::mem::take(&mut self.log),
             changes: std::mem::take(&mut self.changes),
             claims: std::mem::take(&mut self.claims),

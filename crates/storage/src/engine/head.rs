@@ -139,7 +139,7 @@ pub(crate) struct Start {
 
 /// Output of a transaction at its commit.
 pub(crate) struct Written {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: Box<Snapshot>,
     pub(crate) log: Vec<u8>,
     /// Positions in the log of operations that change what was there before.
     pub(crate) changes: Vec<usize>,
@@ -244,7 +244,7 @@ impl Start {
             let items = items.as_deref().unwrap_or_default();
             let traces = self.traces(&head, items, &log, &own)?;
             if is_unchanged {
-                return self.put_behind(&mut head, own, &log, traces, &[]);
+                return self.put_behind(&mut head, *own, &log, traces, &[]);
             }
             self.check_conflicts(&head, items, reads.as_ref())?;
             let is_current = |moved: &mut (Arc<Snapshot>, Moved)| Arc::ptr_eq(&moved.0, &head.snapshot);

@@ -109,7 +109,7 @@ impl Start {
             let mut head = self.head_of_era(&engine)?;
             let traces = self.traces(&head, &items, &log, &own)?;
             if Arc::ptr_eq(&head.snapshot, &base) {
-                return self.put_behind(&mut head, own, &log, traces, &built);
+                return self.put_behind(&mut head, *own, &log, traces, &built);
             }
             self.check_conflicts(&head, &items, reads.as_ref())?;
             let Some(committed) = self.follower.and_then(|follower| head.followers.fetch(follower)) else {

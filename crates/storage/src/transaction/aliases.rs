@@ -23,7 +23,7 @@ const NOWHERE: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     parts: Vec<Part>,
-    spool: Option<Spool>,
+    spool: Option<Box<Spool>>,
 }
 
 /// The edges of a stage that was written into files.
@@ -58,7 +58,7 @@ impl Aliases {
     /// Bytes kept beside the edges.
     pub(crate) fn spool(&mut self, make: impl FnOnce() -> Result<Spool>) -> Result<&mut Spool> {
         if self.spool.is_none() {
-            self.spool = Some(make()?);
+            self.spool = Some(Box::new(make()?));
         }
         Ok(self.spool.as_mut().expect("the spool was just made"))
     }
