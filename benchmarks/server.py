@@ -19,28 +19,14 @@ import subprocess
 import sys
 import time
 
+import neo4j_server
+from neo4j_server import free_port, wait_for
+
 KNOT, LOAD, CANNED = os.environ["KNOT"], os.environ["LOAD"], os.environ["CANNED"]
 FOLDER = pathlib.Path(sys.argv[1])
 ROUNDS, SECONDS = int(os.environ.get("ROUNDS", 5)), int(os.environ.get("SECONDS", 4))
 CONNECTIONS, PERSONS = int(os.environ.get("CONNECTIONS", 8)), int(os.environ.get("PERSONS", 100_000))
 JARS = os.environ.get("NEO4J")
-OPENED = ["java.base/java.nio", "java.base/java.io", "java.base/sun.nio.ch", "java.base/java.util.concurrent"]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(port, process, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise SystemExit("a server does not start")
 
 
 def knotwork():
@@ -52,22 +38,9 @@ def knotwork():
 
 
 def neo4j():
-    port, home = free_port(), FOLDER / "neo4j"
-    (home / "conf").mkdir(parents=True)
-    settings = {
-        "server.default_listen_address": "127.0.0.1", "server.bolt.listen_address": f"127.0.0.1:{port}",
-        "server.http.listen_address": f"127.0.0.1:{free_port()}", "server.https.enabled": "false",
-        "dbms.security.auth_enabled": "false", "dbms.usage_report.enabled": "false", "server.memory.pagecache.size": "256m",
-        "db.tx_log.preallocate": "false",
-    }
-    (home / "conf" / "neo4j.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    opens = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
-    opens += ["--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED", "-Dio.netty.tryReflectionSetAccessible=true"]
-    command = ["java", "-Xms512m", "-Xmx1g", "-XX:+UseSerialGC", *opens, "-cp", f"{JARS}/*", "org.neo4j.server.CommunityEntryPoint",
-               f"--home-dir={home}", f"--config-dir={home}/conf"]
-    process = subprocess.Popen(command, stdout=(FOLDER / "neo4j.log").open("w"), stderr=subprocess.STDOUT)
-    wait_for(port, process)
-    return "Neo4j", port, process
+    home = FOLDER / "neo4j"
+    port = neo4j_server.configure(home)
+    return "Neo4j", port, neo4j_server.start(JARS, home, port, FOLDER / "neo4j.log")
 
 
 def canned():
