@@ -1,0 +1,47 @@
+//! Statements of SQL for a database in this process. They are timed on the thread that has the connection, so that the way there
+//! and back is in no figure.
+
+use std::sync::Arc;
+
+use model::platform::Clock;
+use model::{Result, Value};
+
+use super::Engine;
+use super::worker::{Prepared, Worker};
+use crate::relational::answers::gather;
+use crate::sql::ParameterValue;
+use crate::sql_client::{SqlAnswer, SqlClient};
+
+/// A connection that is asked in SQL.
+pub(crate) struct EmbeddedClient {
+    worker: Worker,
+}
+
+impl EmbeddedClient {
+    /// Opens a connection for reading.
+    pub(crate) fn open<E: Engine>(engine: E) -> Result<EmbeddedClient> {
+        let worker = Worker::open(Arc::new(engine))?;
+        if let Some(command) = E::READ_ONLY {
+            worker.run(move |session| session.command(command))?;
+        }
+        Ok(EmbeddedClient { worker })
+    }
+}
+
+impl SqlClient for EmbeddedClient {
+    fn ask(&mut self, text: &str, parameters: &[Value], clock: &Arc<dyn Clock>) -> Result<SqlAnswer> {
+        let parameters = parameters.iter().cloned().map(ParameterValue::One).collect();
+        let statement = Prepared { text: text.to_owned(), parameters, forms: Vec::new() };
+        let clock = clock.clone();
+        let (ns, batches) = self.worker.run(move |session| {
+            let mut batches = Vec::new();
+            let begin = clock.now_ns();
+            session.query(&statement, &mut |columns| {
+                batches.push(columns);
+                Ok(true)
+            })?;
+            Ok((clock.now_ns() - begin, batches))
+        })?;
+        Ok(SqlAnswer { ns, columns: gather(batches) })
+    }
+}
