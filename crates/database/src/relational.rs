@@ -70,12 +70,12 @@ impl RelationalDatabase {
 
     /// The file that it lies in, unless a server keeps it.
     pub fn file(&self) -> Option<PathBuf> {
-        if self.driver.address == Address::Server {
-            return None;
-        }
-        let rest = &self.url[scheme(&self.url).len() + 1..];
-        let path = rest.split('?').next().unwrap_or_default();
-        Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+        file_of(&self.url)
+    }
+
+    /// The file that a URL or path names, unless it is that of a server.
+    pub fn file_of(text: &str) -> Option<PathBuf> {
+        file_of(&url_of(text).ok()?)
     }
 
     /// Its tables and views, those alone that may be read.
@@ -115,6 +115,13 @@ impl RelationalDatabase {
         (self.client, _) = connect::client(&self.url)?;
         Ok(())
     }
+}
+
+fn file_of(url: &str) -> Option<PathBuf> {
+    let scheme = scheme(url);
+    Driver::of_scheme(scheme).filter(|driver| driver.address != Address::Server)?;
+    let path = url.get(scheme.len() + 1..)?.split('?').next()?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
 }
 
 /// A connection that was closed.

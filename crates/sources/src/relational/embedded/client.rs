@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use model::platform::Clock;
-use model::{Result, Value};
+use model::{Result, Value, error};
 
 use super::Engine;
 use super::worker::{Prepared, Worker};
@@ -14,7 +14,8 @@ use crate::sql_client::{SqlAnswer, SqlClient};
 
 /// A connection that is asked in SQL.
 pub(crate) struct EmbeddedClient {
-    worker: Worker,
+    /// None once it is closed.
+    worker: Option<Worker>,
 }
 
 impl EmbeddedClient {
@@ -24,7 +25,14 @@ impl EmbeddedClient {
         if let Some(command) = E::READ_ONLY {
             worker.run(move |session| session.command(command))?;
         }
-        Ok(EmbeddedClient { worker })
+        Ok(EmbeddedClient { worker: Some(worker) })
+    }
+}
+
+impl Drop for EmbeddedClient {
+    /// What is opened anew is to find it closed.
+    fn drop(&mut self) {
+        self.worker.take().into_iter().for_each(Worker::close);
     }
 }
 
@@ -33,7 +41,8 @@ impl SqlClient for EmbeddedClient {
         let parameters = parameters.iter().cloned().map(ParameterValue::One).collect();
         let statement = Prepared { text: text.to_owned(), parameters, forms: Vec::new() };
         let clock = clock.clone();
-        let (ns, batches) = self.worker.run(move |session| {
+        let worker = self.worker.as_ref().ok_or_else(|| error!(Internal, "a connection is asked that is closed"))?;
+        let (ns, batches) = worker.run(move |session| {
             let mut batches = Vec::new();
             let begin = clock.now_ns();
             session.query(&statement, &mut |columns| {
