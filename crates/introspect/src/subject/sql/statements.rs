@@ -148,22 +148,30 @@ impl Writer<'_> {
         self.ways(direction).into_iter().map(part).collect::<Vec<_>>().join(" UNION ALL ")
     }
 
-    /// The different nodes within a number of hops: those of each hop are found from those of the one before.
+    /// The different nodes within a number of hops: those of each hop are found from those of the one before. `CROSS JOIN` is an
+    /// order of tables to SQLite, which else reads all edges, and any join to the others.
     fn hops(&self, direction: Direction, hops: u32) -> String {
-        let edges = self.edges();
-        let start = self.neighbors(direction, None).replace(" UNION ALL ", " UNION ");
+        let (edges, ways) = (self.edges(), self.ways(direction));
+        // A union makes rows distinct by itself.
+        let distinct = if ways.len() == 1 { "DISTINCT " } else { "" };
+        let near = |(near, far): &(String, String)| {
+            format!("SELECT {distinct}{far} AS n FROM {edges} WHERE {near} = {}", self.mark())
+        };
+        let start = ways.iter().map(near).collect::<Vec<_>>().join(" UNION ");
+        if hops == 1 {
+            return format!("SELECT n FROM ({start}) AS reach WHERE n <> {}", self.mark());
+        }
         let mut steps = vec![format!("r1 (n) AS ({start})")];
         for hop in 2..=hops {
-            let before = hop - 1;
-            let part = |(near, far): (String, String)| {
-                format!("SELECT e.{far} FROM r{before} JOIN {edges} AS e ON e.{near} = r{before}.n")
+            let before = format!("r{}", hop - 1);
+            let far = |(near, far): &(String, String)| {
+                format!("SELECT {distinct}e.{far} FROM {before} CROSS JOIN {edges} AS e WHERE e.{near} = {before}.n")
             };
-            let parts: Vec<String> = self.ways(direction).into_iter().map(part).collect();
-            steps.push(format!("r{hop} (n) AS ({})", parts.join(" UNION ")));
+            steps.push(format!("r{hop} (n) AS ({})", ways.iter().map(far).collect::<Vec<_>>().join(" UNION ")));
         }
         let all: Vec<String> = (1..=hops).map(|hop| format!("SELECT n FROM r{hop}")).collect();
         let (steps, all) = (steps.join(", "), all.join(" UNION "));
-        format!("WITH {steps} SELECT DISTINCT n FROM ({all}) AS reach WHERE n <> {}", self.mark())
+        format!("WITH {steps} SELECT n FROM ({all}) AS reach WHERE n <> {}", self.mark())
     }
 }
 
@@ -236,8 +244,12 @@ mod tests {
         let both =
             "SELECT [b], [time] FROM [edge] WHERE [a] = $1 UNION ALL SELECT [a], [time] FROM [edge] WHERE [b] = $1";
         check(Operation::Neighbors(Direction::Both, Filter::Property), both);
-        let hops = "WITH r1 (n) AS (SELECT [b] FROM [edge] WHERE [a] = $1), r2 (n) AS (SELECT e.[b] FROM r1 JOIN [edge] AS e \
-                    ON e.[a] = r1.n) SELECT DISTINCT n FROM (SELECT n FROM r1 UNION SELECT n FROM r2) AS reach WHERE n <> $1";
+        let one = "SELECT n FROM (SELECT [b] AS n FROM [edge] WHERE [a] = $1 UNION SELECT [a] AS n FROM [edge] WHERE [b] = $1) \
+                   AS reach WHERE n <> $1";
+        check(Operation::Hops(Direction::Both, 1), one);
+        let hops = "WITH r1 (n) AS (SELECT DISTINCT [b] AS n FROM [edge] WHERE [a] = $1), r2 (n) AS (SELECT DISTINCT e.[b] FROM \
+                    r1 CROSS JOIN [edge] AS e WHERE e.[a] = r1.n) SELECT n FROM (SELECT n FROM r1 UNION SELECT n FROM r2) AS \
+                    reach WHERE n <> $1";
         check(Operation::Hops(Direction::Out, 2), hops);
         check(Operation::PageRank, "");
     }

@@ -325,7 +325,7 @@ mod tests {
                 TableChoice::parse(text).expect("it can be read")
             };
             let found = Tables::find(catalog, &choice);
-            let found = found.map_or_else(|error| error.to_string(), |tables| tables.described());
+            let found = found.map_or_else(|error| format!("{error} {}", error.remedy()), |tables| tables.described());
             assert!(
                 found.starts_with(expected) || found.contains(expected) && !expected.starts_with("node="),
                 "{found}"
