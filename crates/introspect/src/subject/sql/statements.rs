@@ -149,25 +149,26 @@ impl Writer<'_> {
     }
 
     /// The different nodes within a number of hops: those of each hop are found from those of the one before. `CROSS JOIN` is an
-    /// order of tables to SQLite, which else reads all edges, and any join to the others.
+    /// order of tables to SQLite, which else reads all edges, and any join to the others. The union of all hops makes nodes
+    /// distinct, so that only hops in the middle need be.
     fn hops(&self, direction: Direction, hops: u32) -> String {
         let (edges, ways) = (self.edges(), self.ways(direction));
-        // A union makes rows distinct by itself.
-        let distinct = if ways.len() == 1 { "DISTINCT " } else { "" };
-        let near = |(near, far): &(String, String)| {
-            format!("SELECT {distinct}{far} AS n FROM {edges} WHERE {near} = {}", self.mark())
-        };
-        let start = ways.iter().map(near).collect::<Vec<_>>().join(" UNION ");
+        let distinct = |is_needed: bool| if is_needed && ways.len() == 1 { "DISTINCT " } else { "" };
         if hops == 1 {
-            return format!("SELECT n FROM ({start}) AS reach WHERE n <> {}", self.mark());
+            let part = |(near, far): &(String, String)| {
+                let (distinct, node, same) = (distinct(true), self.mark(), self.mark());
+                format!("SELECT {distinct}{far} FROM {edges} WHERE {near} = {node} AND {far} <> {same}")
+            };
+            return ways.iter().map(part).collect::<Vec<_>>().join(" UNION ");
         }
+        let start = self.neighbors(direction, None).replace(" UNION ALL ", " UNION ");
         let mut steps = vec![format!("r1 (n) AS ({start})")];
         for hop in 2..=hops {
-            let before = format!("r{}", hop - 1);
-            let far = |(near, far): &(String, String)| {
+            let (before, distinct) = (format!("r{}", hop - 1), distinct(hop < hops));
+            let part = |(near, far): &(String, String)| {
                 format!("SELECT {distinct}e.{far} FROM {before} CROSS JOIN {edges} AS e WHERE e.{near} = {before}.n")
             };
-            steps.push(format!("r{hop} (n) AS ({})", ways.iter().map(far).collect::<Vec<_>>().join(" UNION ")));
+            steps.push(format!("r{hop} (n) AS ({})", ways.iter().map(part).collect::<Vec<_>>().join(" UNION ")));
         }
         let all: Vec<String> = (1..=hops).map(|hop| format!("SELECT n FROM r{hop}")).collect();
         let (steps, all) = (steps.join(", "), all.join(" UNION "));
@@ -244,12 +245,10 @@ mod tests {
         let both =
             "SELECT [b], [time] FROM [edge] WHERE [a] = $1 UNION ALL SELECT [a], [time] FROM [edge] WHERE [b] = $1";
         check(Operation::Neighbors(Direction::Both, Filter::Property), both);
-        let one = "SELECT n FROM (SELECT [b] AS n FROM [edge] WHERE [a] = $1 UNION SELECT [a] AS n FROM [edge] WHERE [b] = $1) \
-                   AS reach WHERE n <> $1";
+        let one = "SELECT [b] FROM [edge] WHERE [a] = $1 AND [b] <> $1 UNION SELECT [a] FROM [edge] WHERE [b] = $1 AND [a] <> $1";
         check(Operation::Hops(Direction::Both, 1), one);
-        let hops = "WITH r1 (n) AS (SELECT DISTINCT [b] AS n FROM [edge] WHERE [a] = $1), r2 (n) AS (SELECT DISTINCT e.[b] FROM \
-                    r1 CROSS JOIN [edge] AS e WHERE e.[a] = r1.n) SELECT n FROM (SELECT n FROM r1 UNION SELECT n FROM r2) AS \
-                    reach WHERE n <> $1";
+        let hops = "WITH r1 (n) AS (SELECT [b] FROM [edge] WHERE [a] = $1), r2 (n) AS (SELECT e.[b] FROM r1 CROSS JOIN [edge] AS e \
+                    WHERE e.[a] = r1.n) SELECT n FROM (SELECT n FROM r1 UNION SELECT n FROM r2) AS reach WHERE n <> $1";
         check(Operation::Hops(Direction::Out, 2), hops);
         check(Operation::PageRank, "");
     }
