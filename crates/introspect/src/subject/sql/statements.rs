@@ -90,7 +90,7 @@ impl Writer<'_> {
 
     fn text(&self, operation: Operation) -> Option<String> {
         let tables = self.tables;
-        // Where edges lead to another table, its rows are no starts of further steps.
+        // Rows of another table that edges lead to are no starts of further steps.
         let is_there = |direction: Direction, hops: u32| tables.is_within || direction == Direction::Out && hops == 1;
         match operation {
             Operation::EmptyStatement => Some("SELECT 1".to_owned()),
@@ -141,11 +141,16 @@ impl Writer<'_> {
 
     /// The neighbours of a node, each as often as there are edges, with a property of the edge.
     fn neighbors(&self, direction: Direction, property: Option<&String>) -> String {
+        self.parts(direction, property).join(" UNION ALL ")
+    }
+
+    /// The same for each way of the direction.
+    fn parts(&self, direction: Direction, property: Option<&String>) -> Vec<String> {
         let property = property.map_or(String::new(), |column| format!(", {}", self.name(column)));
         let part = |(near, far): (String, String)| {
             format!("SELECT {far}{property} FROM {} WHERE {near} = {}", self.edges(), self.mark())
         };
-        self.ways(direction).into_iter().map(part).collect::<Vec<_>>().join(" UNION ALL ")
+        self.ways(direction).into_iter().map(part).collect()
     }
 
     /// The different nodes within a number of hops: those of each hop are found from those of the one before. `CROSS JOIN` is an
@@ -161,7 +166,7 @@ impl Writer<'_> {
             };
             return ways.iter().map(part).collect::<Vec<_>>().join(" UNION ");
         }
-        let start = self.neighbors(direction, None).replace(" UNION ALL ", " UNION ");
+        let start = self.parts(direction, None).join(" UNION ");
         let mut steps = vec![format!("r1 (n) AS ({start})")];
         for hop in 2..=hops {
             let (before, distinct) = (format!("r{}", hop - 1), distinct(hop < hops));

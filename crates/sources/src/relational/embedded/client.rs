@@ -30,7 +30,7 @@ impl EmbeddedClient {
 }
 
 impl Drop for EmbeddedClient {
-    /// What is opened anew is to find it closed.
+    /// Waits until the connection is closed, so that one that is opened anew finds it so.
     fn drop(&mut self) {
         self.worker.take().into_iter().for_each(Worker::close);
     }
