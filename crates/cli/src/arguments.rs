@@ -603,8 +603,12 @@ pub(crate) enum GeneratedKind {
 /// to be measured in the place of a store.
 #[derive(Args)]
 pub(crate) struct IntrospectArguments {
-    /// The store's directory, the address of a server (bolt://…), or "subject: COMMAND" for a program that speaks JSON lines
+    /// The store's directory, the address of a server (bolt://…) or of a relational database (postgresql://…, mysql://…,
+    /// FILE.sqlite, FILE.duckdb), a graph definition (FILE.json), or "subject: COMMAND" for a program that speaks JSON lines
     pub(crate) store: PathBuf,
+    /// Tables of a relational database that are nodes and edges, as "node=person(id) edge=knows(src,dst)" [default: by its keys]
+    #[arg(long, value_name = "TABLES")]
+    pub(crate) tables: Option<String>,
     /// Take less than a minute, with fewer calls, where the store can be read in seconds
     #[arg(long)]
     pub(crate) quick: bool,

@@ -32,6 +32,7 @@ mod read_only;
 pub(crate) mod statement;
 
 pub use address::environment_variable;
+pub(crate) use address::of_text as url_of;
 pub use definition::{Finding, InferredDefinition, Severity, check_definition, infer_definition, inferable_sources};
 pub use options::AttachOptions;
 pub use preload::{Preload, PreloadProgress, PreloadSummary};

@@ -26,6 +26,7 @@
 //! - `files`: the files that the statements of a session may name.
 //! - `attachments`: the sources that are attached.
 //! - `attach`: databases that are attached, and copied.
+//! - [`relational`]: relational databases asked in their own SQL.
 //! - [`rendering`]: single values as text and as JSON.
 //! - [`administration`]: databases, users and roles of a server.
 //! - [`activity`]: the sessions that are open and what runs in them.
@@ -59,6 +60,7 @@ mod picture;
 pub mod plan_cache;
 pub mod plan_report;
 pub mod registry;
+pub mod relational;
 pub mod rendering;
 pub mod result;
 pub mod session;

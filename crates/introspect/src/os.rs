@@ -45,6 +45,11 @@ pub(crate) fn forget_files(folder: &Path) -> io::Result<bool> {
     Ok(is_taken)
 }
 
+/// Drops the pages of a file from the page cache; true if the system takes such advice.
+pub(crate) fn forget_file(file: &Path) -> io::Result<bool> {
+    Ok(forget(&File::open(file)?))
+}
+
 #[cfg(target_os = "linux")]
 fn forget(file: &File) -> bool {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).is_ok()

@@ -3,10 +3,12 @@
 //! - [`knotwork`]: a store of Knotwork.
 //! - [`program`]: a program that speaks JSON lines.
 //! - [`server`]: a server that speaks Cypher.
+//! - [`sql`]: a relational database.
 
 pub mod knotwork;
 pub mod program;
 pub mod server;
+pub mod sql;
 #[cfg(test)]
 pub(crate) mod synthetic;
 

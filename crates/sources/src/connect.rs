@@ -8,6 +8,8 @@ use crate::catalog::Inspect;
 use crate::connector::{Code, Connector};
 use crate::definition::GraphDefinition;
 use crate::registry::{Driver, examples, one_of, schemes};
+use crate::sql::{Dialect, dialect};
+use crate::sql_client::SqlClient;
 use crate::urls::{check_password, scheme};
 
 /// The database that a URL names, with what of it is which part of the graph. Nothing need be connected yet.
@@ -24,6 +26,26 @@ pub fn inspect(url: &str) -> Result<Box<dyn Inspect>> {
     }
     let inspect = code(driver)?.inspect.ok_or_else(|| error!(Unsupported, "{} tells no tables", driver.title))?;
     inspect(url)
+}
+
+/// A connection to the relational database that a URL names, to ask it in its SQL, and that SQL.
+pub fn client(url: &str) -> Result<(Box<dyn SqlClient>, &'static dyn Dialect)> {
+    let driver = driver(url)?;
+    let dialect = match driver.engines[0] {
+        "postgresql" => dialect::POSTGRES,
+        "mysql" => dialect::MYSQL,
+        "sqlite" => dialect::SQLITE,
+        "duckdb" => dialect::DUCKDB,
+        _ => return Err(not_relational(driver)),
+    };
+    let open = code(driver)?.client.ok_or_else(|| not_relational(driver))?;
+    Ok((open(url)?, dialect))
+}
+
+fn not_relational(driver: &Driver) -> Error {
+    let examples = one_of(examples(Driver::is_relational));
+    error!(Unsupported, "{} is asked in no SQL", driver.title)
+        .with_remedy(format!("give a relational database: {examples}"))
 }
 
 fn driver(url: &str) -> Result<&'static Driver> {

@@ -12,6 +12,7 @@ use model::{Column, Course, Direction, KeyOrder, MemoryBudget, PatternQuery, Res
 use crate::catalog::{Catalog, Inspect};
 use crate::check::Finding;
 use crate::definition::GraphDefinition;
+use crate::sql_client::SqlClient;
 
 pub use model::condition::Test;
 
@@ -82,6 +83,9 @@ pub trait Connector: Send + Sync {
 /// Opens a database to look at its tables.
 pub(crate) type OpenCatalog = fn(&str) -> Result<Box<dyn Inspect>>;
 
+/// Opens a database to ask it in its SQL.
+pub(crate) type OpenClient = fn(&str) -> Result<Box<dyn SqlClient>>;
+
 /// The code of a driver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Code {
@@ -89,6 +93,8 @@ pub(crate) struct Code {
     pub(crate) open: fn(&str, &GraphDefinition) -> Result<Arc<dyn Connector>>,
     /// Opens a database to look at its tables, where it has some.
     pub(crate) inspect: Option<OpenCatalog>,
+    /// Opens a database to ask it in its SQL, where it has one. Nothing need be connected yet.
+    pub(crate) client: Option<OpenClient>,
 }
 
 /// The facts known of a source.

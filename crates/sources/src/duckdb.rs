@@ -15,6 +15,7 @@ use model::{Error, ErrorCode, Result, error};
 use crate::catalog::TableColumn;
 use crate::connector::Code;
 use crate::definition::GraphDefinition;
+use crate::relational::embedded::client::EmbeddedClient;
 use crate::relational::embedded::worker::Serve;
 use crate::relational::embedded::{EmbeddedConnector, Engine};
 use crate::sql::{ColumnFacts, Dialect, dialect};
@@ -35,6 +36,7 @@ use session::{DuckdbSession, told};
 pub(crate) const CODE: Code = Code {
     open: |url, definition| Ok(Arc::new(connector(url, definition)?)),
     inspect: Some(|url| Ok(Box::new(connector(url, &GraphDefinition::default())?))),
+    client: Some(|url| Ok(Box::new(EmbeddedClient::open(parse(url)?)?))),
 };
 
 /// Settings of DuckDB that a URL may have. Others would let whoever may attach a file reach files beside it.
@@ -69,6 +71,8 @@ impl Engine for Duckdb {
     const THREAD: &'static str = "knotwork-duckdb";
     const BEGIN: &'static str = "BEGIN TRANSACTION";
     const BEGIN_WRITING: &'static str = "BEGIN TRANSACTION";
+    // A file is opened so unless its URL says otherwise.
+    const READ_ONLY: Option<&'static str> = None;
     const DIALECT: &'static dyn Dialect = dialect::DUCKDB;
     // It works in this process: there are no round trips to be spared.
     const FOLLOWS_EDGES: bool = false;

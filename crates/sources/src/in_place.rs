@@ -29,8 +29,11 @@ use crate::connector::{Abilities, Code, Connector, Facts, KindFacts, Question, R
 use crate::definition::GraphDefinition;
 
 /// The code of the driver.
-pub(crate) const CODE: Code =
-    Code { open: |url, definition| Ok(Arc::new(InPlaceConnector::open(url, definition)?)), inspect: None };
+pub(crate) const CODE: Code = Code {
+    open: |url, definition| Ok(Arc::new(InPlaceConnector::open(url, definition)?)),
+    inspect: None,
+    client: None,
+};
 
 /// Files that a graph is read from.
 pub struct InPlaceConnector {

@@ -13,7 +13,7 @@
 //! - `prefetch`: what to fetch along with what is asked.
 //! - `postgres`: a connector.
 //! - [`in_place`]: files as a source. `redis`: Redis as one. `condition`: what is done with rows here where a source can not.
-//! - [`sql`]: questions and changes as statements of SQL.
+//! - [`sql`]: questions and changes as statements of SQL. [`sql_client`]: statements as others write them.
 //! - `duckdb`, `mysql`, `sqlite`: connectors; `relational`: what connectors of relational databases share.
 //! - [`files`]: tables in files, read in chunks by several threads.
 //!
@@ -44,6 +44,7 @@ pub mod registry;
 #[cfg(feature = "sql")]
 mod relational;
 pub mod sql;
+pub mod sql_client;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod store;

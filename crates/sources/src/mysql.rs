@@ -1,6 +1,7 @@
 //! MySQL and MariaDB databases as sources.
 //!
 //! - [`session`]: a connection. [`cells`]: values. [`reading`]: questions and changes. [`inspect`]: the catalog.
+//! - [`client`]: statements of SQL.
 //! - [`watch`]: those who wait. [`socket`]: how long they may wait.
 //!
 //! A reading is a transaction that begins with a consistent snapshot: for tables of InnoDB all that it answers is of one
@@ -18,6 +19,7 @@ use crate::relational::known::{Known, know};
 use crate::sql::{self, dialect};
 
 mod cells;
+mod client;
 mod inspect;
 mod reading;
 mod session;
@@ -39,6 +41,10 @@ const RECURSIVE_PARTS_MAX: usize = 4;
 pub(crate) const CODE: Code = Code {
     open: |url, definition| Ok(Arc::new(MysqlConnector::open(url, definition)?)),
     inspect: Some(|url| Ok(Box::new(MysqlConnector::open(url, &GraphDefinition::default())?))),
+    client: Some(|url| {
+        let connector = MysqlConnector::open(url, &GraphDefinition::default())?;
+        Ok(Box::new(client::MysqlClient::new(connector)))
+    }),
 };
 
 /// A database of MySQL or MariaDB.

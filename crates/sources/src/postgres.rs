@@ -3,13 +3,14 @@
 //! - `url`, `open`, `tls`: where it is, and getting in. `pool`: connections that are kept.
 //! - `wire`: messages; `session`: statements and their answers; `encode`, `decode`: values in binary.
 //! - `catalog`: types, indexes and sizes. `inspect`: all tables, for definitions that are inferred and compared.
-//! - `reading`: snapshots and transactions. `failure`: what the server says is wrong.
+//! - `reading`: snapshots and transactions. `client`: statements of SQL. `failure`: what the server says is wrong.
 //!
 //! A reading is a transaction at REPEATABLE READ: all that it answers is of one moment. All questions of one call, and the
 //! beginning of the transaction, are one round trip. The protocol is spoken here, without a driver: rows go from the
 //! network's buffer into typed columns, and portals and pipelines are used as they are meant (see ADR 0029).
 
 mod catalog;
+mod client;
 mod decode;
 mod encode;
 mod failure;
@@ -42,6 +43,10 @@ use crate::sql::{self, Catalog, Writer, dialect};
 pub(crate) const CODE: Code = Code {
     open: |url, definition| Ok(Arc::new(PostgresConnector::open(url, definition)?)),
     inspect: Some(|url| Ok(Box::new(PostgresConnector::open(url, &GraphDefinition::default())?))),
+    client: Some(|url| {
+        let connector = PostgresConnector::open(url, &GraphDefinition::default())?;
+        Ok(Box::new(client::PostgresClient::new(connector)))
+    }),
 };
 
 /// A PostgreSQL database that a graph is read from.

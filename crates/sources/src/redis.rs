@@ -40,7 +40,7 @@ use crate::definition::{GraphDefinition, Structure};
 
 /// The code of the driver.
 pub(crate) const CODE: Code =
-    Code { open: |url, definition| Ok(Arc::new(RedisConnector::open(url, definition)?)), inspect: None };
+    Code { open: |url, definition| Ok(Arc::new(RedisConnector::open(url, definition)?)), inspect: None, client: None };
 
 /// A Redis server that a graph is read from.
 pub struct RedisConnector {

@@ -14,6 +14,7 @@ use model::{Error, ErrorCode, Result, error};
 use crate::catalog::TableColumn;
 use crate::connector::Code;
 use crate::definition::GraphDefinition;
+use crate::relational::embedded::client::EmbeddedClient;
 use crate::relational::embedded::worker::Serve;
 use crate::relational::embedded::{EmbeddedConnector, Engine};
 use crate::sql::{ColumnFacts, Dialect, dialect};
@@ -31,13 +32,18 @@ const WAIT: Duration = Duration::from_secs(5);
 pub(crate) const CODE: Code = Code {
     open: |url, definition| Ok(Arc::new(connector(url, definition)?)),
     inspect: Some(|url| Ok(Box::new(connector(url, &GraphDefinition::default())?))),
+    client: Some(|url| Ok(Box::new(EmbeddedClient::open(engine(url)?)?))),
 };
 
 /// A source from a URL: `sqlite:path`, with `?mode=ro` to read only and `?busy_timeout=ms`. Opens nothing yet.
 fn connector(url: &str, definition: &GraphDefinition) -> Result<EmbeddedConnector<Sqlite>> {
+    Ok(EmbeddedConnector::new(engine(url)?, definition))
+}
+
+fn engine(url: &str) -> Result<Sqlite> {
     let file = parse(url)?;
     let name = format!("sqlite:{}", file.path.display());
-    Ok(EmbeddedConnector::new(Sqlite { name, file }, definition))
+    Ok(Sqlite { name, file })
 }
 
 /// A database file.
@@ -60,6 +66,7 @@ impl Engine for Sqlite {
     const BEGIN: &'static str = "BEGIN";
     /// Locks the file for others who write, waiting for it.
     const BEGIN_WRITING: &'static str = "BEGIN IMMEDIATE";
+    const READ_ONLY: Option<&'static str> = Some("PRAGMA query_only = true");
     const DIALECT: &'static dyn Dialect = dialect::SQLITE;
     const FOLLOWS_EDGES: bool = true;
     const HAS_SAVEPOINTS: bool = true;

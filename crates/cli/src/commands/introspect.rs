@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph, Session};
+use database::relational::RelationalDatabase;
 use database::{Config, Error, ErrorCode, Interrupt, Parameters, QueryResult};
 use introspect::SystemClock;
 use introspect::machine::{self, Effort};
@@ -16,11 +17,15 @@ use introspect::subject::Subject;
 use introspect::subject::knotwork::KnotworkStore;
 use introspect::subject::program::Program;
 use introspect::subject::server::{CypherServer, Statements};
+use introspect::subject::sql::{SqlSubject, TableChoice};
 
+use self::described::{Described, is_definition};
 use super::{bench, import};
 use crate::arguments::IntrospectArguments;
 use crate::failure::Outcome;
 use crate::{progress, signals};
+
+mod described;
 
 /// Prefix of a program's command, in the place of a store.
 const PROGRAM: &str = "subject:";
@@ -64,6 +69,11 @@ fn address_of(subject: &Path) -> Option<&str> {
     subject.to_str().filter(|text| Address::is_one(text))
 }
 
+/// The address of a relational database that is the subject.
+fn relational_of(subject: &Path) -> Option<&str> {
+    subject.to_str().filter(|text| RelationalDatabase::is_one(text))
+}
+
 /// A session of a server that is measured. It hears Ctrl-C between statements, and within them by their time limit.
 struct Asked(Session);
 
@@ -101,17 +111,51 @@ impl Measuring<'_> {
         if self.arguments.quick { Effort::Quick } else { Effort::Full }
     }
 
+    /// The tables that are named.
+    fn tables(&self) -> Result<Option<TableChoice>, Error> {
+        self.arguments.tables.as_deref().map(TableChoice::parse).transpose()
+    }
+
+    /// Says that an option does not go with a subject before anything takes time.
+    fn check_options(&self, store: &Path) -> Result<(), Error> {
+        let refused = |message: &str, remedy: &str| {
+            Err(Error::new(ErrorCode::Argument, message.to_owned()).with_remedy(remedy.to_owned()))
+        };
+        let is_relational = |subject: &Path| relational_of(subject).is_some();
+        if self.tables()?.is_some()
+            && !is_relational(store)
+            && !self.arguments.beside.as_deref().is_some_and(is_relational)
+        {
+            return refused(
+                "--tables is for relational databases, whose tables are no graph by themselves",
+                "leave it out",
+            );
+        }
+        if !self.arguments.writes {
+            return Ok(());
+        }
+        if is_relational(store) {
+            let remedy =
+                "leave out --writes, or measure it by the program examples/introspect/sql.py, which copies its tables";
+            return refused("writes are measured on a copy, and a relational database is only read", remedy);
+        }
+        if address_of(store).is_some() || is_definition(store) {
+            let whose = if is_definition(store) { "source" } else { "server" };
+            let message = format!("writes are measured on a copy, and a {whose}'s data cannot be copied");
+            return refused(&message, "leave out --writes, or measure a store");
+        }
+        Ok(())
+    }
+
     fn report(&self) -> Result<Report, Error> {
         let store = &self.arguments.store;
-        if self.arguments.writes && address_of(store).is_some() {
-            let message = "writes are measured on a copy, and a server's data cannot be copied";
-            return Err(Error::new(ErrorCode::Argument, message).with_remedy("leave out --writes, or measure a store"));
-        }
+        self.check_options(store)?;
         // Errors of opening come before anything takes time.
         let subject = self.open(store)?;
         let beside = self.arguments.beside.as_deref().map(|store| self.open(store)).transpose()?;
         let is_elsewhere = program_of(store).is_some() || address_of(store).is_some();
-        let folder = if is_elsewhere { Path::new(".") } else { folder_of(store) };
+        let file = relational_of(store).map(|text| RelationalDatabase::file_of(text).unwrap_or_default());
+        let folder = if is_elsewhere { Path::new(".") } else { folder_of(file.as_deref().unwrap_or(store)) };
         let machine = machine::measure(folder, self.effort(), &*self.clock, self.interrupt)?;
         let mut options = MeasureOptions {
             seed: self.arguments.seed,
@@ -133,15 +177,24 @@ impl Measuring<'_> {
         if let Some(command) = program_of(subject) {
             return Ok(Box::new(Program::start(command, ANSWER, self.interrupt)?));
         }
+        let limit = if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT };
+        if let Some(text) = relational_of(subject) {
+            let choice = self.tables()?.unwrap_or_default();
+            return Ok(Box::new(SqlSubject::open(text, &choice, self.clock.clone(), limit, self.interrupt)?));
+        }
         let config = Config { memory_bytes_max: self.memory_bytes_max, ..Config::default() };
+        if is_definition(subject) {
+            let place = subject.display().to_string();
+            let described = Described::open(subject, config, limit, self.clock.clone(), self.interrupt)?;
+            return Ok(Box::new(CypherServer::open(described, place, self.clock.clone(), self.interrupt)?));
+        }
         if let Some(text) = address_of(subject) {
             let address = Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?;
             let place = address.to_string();
             let mut session = Graph::connect(address, config, self.interrupt)?.session();
-            session.set_timeout(Some(if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT }));
+            session.set_timeout(Some(limit));
             return Ok(Box::new(CypherServer::open(Asked(session), place, self.clock.clone(), self.interrupt)?));
         }
-        let limit = if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT };
         Ok(Box::new(KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?))
     }
 

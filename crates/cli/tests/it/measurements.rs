@@ -208,6 +208,106 @@ fn a_program_that_hangs_is_ended_by_ctrl_c_and_one_that_is_killed_is_told() {
     }
 }
 
+/// Makes a database of 200 persons and their friends by Python, where it is installed.
+fn make_shop(folder: &Folder) -> bool {
+    let Some(python) = program_or_skip("a database of SQLite", "python3", &[]) else { return false };
+    let lines = [
+        "import sqlite3",
+        "db = sqlite3.connect('shop.sqlite')",
+        "db.execute('CREATE TABLE person (id INTEGER PRIMARY KEY, age INTEGER, name TEXT)')",
+        "ends = 'src INTEGER REFERENCES person, dst INTEGER REFERENCES person'",
+        "db.execute(f'CREATE TABLE knows ({ends}, since INTEGER, PRIMARY KEY (src, dst))')",
+        "db.execute('CREATE INDEX back ON knows (dst, src)')",
+        "db.executemany('INSERT INTO person VALUES (?, ?, ?)', [(i, i % 90, f'p{i}') for i in range(200)])",
+        "pairs = [(i, (i + d * d) % 200) for i in range(200) for d in (1, 2, 3, 4)]",
+        "db.executemany('INSERT INTO knows VALUES (?, ?, 1)', pairs)",
+        "db.commit()",
+    ];
+    let made = Command::new(python).args(["-c", &lines.join("\n")]).current_dir(folder.path()).output();
+    let made = made.expect("Python starts");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    true
+}
+
+#[test]
+fn a_relational_database_is_measured_by_sql_and_as_a_described_graph() {
+    let folder = Folder::new();
+    if !make_shop(&folder) {
+        return;
+    }
+    let runs = |file: &str| {
+        let json = std::fs::read_to_string(folder.join(file)).expect("the file is written");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        let runs = json["runs"].as_array().expect("there are runs").clone();
+        assert!(runs.iter().all(|run| run["error"].is_null()), "{runs:?}");
+        runs
+    };
+    let text = folder.run(&["introspect", "shop.sqlite", "--quick", "--json", "sql.json"]).ok();
+    for expected in [
+        "sqlite:shop.sqlite (200 nodes, 800 edges",
+        "tables node=person(id) edge=knows(src,dst)",
+        "3-hop both",
+        "its file is dropped from the page cache",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    let found = runs("sql.json");
+    assert!(found.len() > 60 && found.iter().all(|run| run["way"] == "api"), "{}", found.len());
+    folder.run(&["source", "infer", "sqlite:shop.sqlite", "-o", "shop.json"]).ok();
+    let text = folder.run(&["introspect", "shop.json", "--quick", "--json", "described.json"]).ok();
+    assert!(text.contains("shop.json (200 nodes, 800 edges") && text.contains("is cached of the source"), "{text}");
+    let found = runs("described.json");
+    let count = |name: &str| found.iter().filter(|run| run["operation"] == name).count();
+    assert!(found.iter().all(|run| run["way"] == "cypher") && count("neighbours out") > 1 && count("pagerank") > 1);
+    let mut names: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder is there").flatten().collect();
+    names.retain(|entry| entry.file_name() != "shop.sqlite" && !entry.file_name().to_string_lossy().ends_with(".json"));
+    assert!(names.is_empty(), "nothing is left: {names:?}");
+}
+
+#[test]
+fn relational_databases_that_cannot_be_measured_are_told() {
+    let folder = Folder::new();
+    if !make_shop(&folder) {
+        return;
+    }
+    std::fs::write(folder.join("text.sqlite"), "a text that is no database".repeat(50)).expect("it can be written");
+    std::fs::write(folder.join("empty.db"), "").expect("it can be written");
+    for (words, expected) in [
+        (&["none.sqlite"][..], "a database is never created"),
+        (&["text.sqlite"], "file is not a database"),
+        (&["empty.db"], "there are no tables"),
+        (&["postgresql://me:secret@127.0.0.1:1/d"], "Connection refused"),
+        (&["mysql://me:secret@127.0.0.1:1/d"], "Connection refused"),
+        (&["shop.sqlite", "--tables", "knows"], "expected node=TABLE(KEY) or edge=TABLE(SOURCE,TARGET)"),
+        (&["shop.sqlite", "--tables", "edge=likes(a,b)"], "there are knows(src,dst,since), person(id,age,name)"),
+        (&["shop.sqlite", "--tables", "edge=knows(src,no)"], "the table knows has no column no"),
+        (&["shop.sqlite", "--tables", "node=person(name)"], "and nodes are known by integers"),
+        (&["none.knot", "--tables", "node=person"], "--tables is for relational databases"),
+        (&["shop.sqlite", "--writes"], "a relational database is only read"),
+        (&["shop.json", "--writes"], "a source's data cannot be copied"),
+        (&["none.json"], "none.json"),
+    ] {
+        let start = ["introspect", "--quick", "--json", "out.json"];
+        let words: Vec<&str> = start.into_iter().chain(words.iter().copied()).collect();
+        let message = folder.run(&words).fails(1);
+        assert!(message.contains(expected) && !message.contains("secret"), "{words:?}: {message}");
+        assert!(!folder.join("out.json").exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_measurement_by_sql() {
+    let folder = Folder::new();
+    if !make_shop(&folder) {
+        return;
+    }
+    let child = folder.command(&["introspect", "shop.sqlite", "--json", "out.json"]).spawn().expect("it starts");
+    pause(1_500);
+    signal(&child, "INT");
+    let ended = finish(child);
+    assert!(ended.stderr.contains("CANCELLED") && !folder.join("out.json").exists(), "{ended:?}");
+}
+
 /// The report of two measurements, and the page in a browser, if there is one.
 fn reported(folder: &Folder) {
     folder.run(&["bench", "report", "out.json", "out.json", "--html", "both.html"]).ok();

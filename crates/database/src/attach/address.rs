@@ -120,7 +120,7 @@ fn extension(text: &str) -> String {
 }
 
 /// A URL, or a file that says by its ending what it is.
-pub(super) fn of_text(text: &str) -> Result<String> {
+pub(crate) fn of_text(text: &str) -> Result<String> {
     if !scheme(text).is_empty() {
         return Ok(text.to_owned());
     }

@@ -18,6 +18,10 @@ use crate::random::Stream;
 pub trait Statements {
     /// Runs a statement and holds its rows.
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult>;
+    /// Empties caches, as far as they are at hand, and says how; `None` where none are.
+    fn cool(&mut self) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
 }
 
 /// A server that is measured.
@@ -35,6 +39,7 @@ pub struct CypherServer<S> {
     edges: u64,
     /// Operations whose statements the server compiles.
     operations: Vec<Operation>,
+    cold_method: &'static str,
 }
 
 impl<S: Statements> CypherServer<S> {
@@ -55,6 +60,7 @@ impl<S: Statements> CypherServer<S> {
             nodes: Vec::new(),
             edges: 0,
             operations: Vec::new(),
+            cold_method: "none: the caches of a server cannot be emptied from here",
         };
         server.nodes = server.rows("MATCH (n) RETURN id(n)")?.iter().map(|row| natural(&row[0])).collect();
         server.nodes.sort_unstable();
@@ -171,7 +177,7 @@ impl<S: Statements> Subject for CypherServer<S> {
             edges: self.edges,
             bytes: 0,
             settings: self.names.described(),
-            cold_method: "none: the caches of a server cannot be emptied from here".to_owned(),
+            cold_method: self.cold_method.to_owned(),
         })
     }
 
@@ -215,6 +221,9 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn cool(&mut self) -> Result<()> {
+        if let Some(method) = self.session.cool()? {
+            self.cold_method = method;
+        }
         Ok(())
     }
 

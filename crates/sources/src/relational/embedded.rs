@@ -1,5 +1,6 @@
 //! Databases that run in this process, as sources: SQLite, DuckDB.
 //!
+//! - [`client`]: statements of SQL that are timed.
 //! - [`worker`]: a connection on a thread of its own, which can be told to give up what others wait for.
 //! - [`reading`]: questions and changes, in a transaction of a connection.
 //!
@@ -17,6 +18,7 @@ use crate::definition::GraphDefinition;
 use crate::relational::known::{Known, know};
 use crate::sql::{self, ColumnFacts, Dialect};
 
+pub(crate) mod client;
 pub(crate) mod reading;
 pub(crate) mod worker;
 
@@ -34,6 +36,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
     const BEGIN: &'static str;
     /// The command that begins a transaction which writes, waiting for others who do.
     const BEGIN_WRITING: &'static str;
+    /// The command after which a connection refuses to write, if one is needed.
+    const READ_ONLY: Option<&'static str>;
     /// Its SQL.
     const DIALECT: &'static dyn Dialect;
     /// True if it follows edges by recursive queries.

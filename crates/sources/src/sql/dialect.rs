@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use model::{Column, PropertyKind, Result, Value};
 
+use crate::catalog::TableName;
 use crate::registry::Quotes;
 use crate::sql::ColumnFacts;
 use crate::sql::draft::Draft;
@@ -30,6 +31,16 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// A parameter by its number; `None` where parameters have none, and each is passed where it stands.
     fn parameter(&self, _number: usize) -> Option<String> {
+        None
+    }
+
+    /// The statement whose one value is the version of the database.
+    fn version(&self) -> &'static str {
+        "SELECT version()"
+    }
+
+    /// The statement whose one value is how many bytes a table takes with its indexes; `None` where the database does not say.
+    fn table_bytes(&self, _table: &TableName) -> Option<String> {
         None
     }
 

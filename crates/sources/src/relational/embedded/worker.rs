@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::{Column, Result, error};
@@ -69,6 +70,7 @@ pub(crate) trait Session {
 pub(crate) struct Worker {
     jobs: Sender<Job>,
     interrupt: Interrupter,
+    thread: JoinHandle<()>,
 }
 
 impl Worker {
@@ -89,9 +91,15 @@ impl Worker {
                 drop(opened.send(Err(failure)));
             }
         });
-        spawned.map_err(|cause| error!(Source, "cannot start a thread for a connection: {cause}"))?;
+        let thread = spawned.map_err(|cause| error!(Source, "cannot start a thread for a connection: {cause}"))?;
         let interrupt = wait.recv().unwrap_or_else(|_| Err(stopped()))?;
-        Ok(Worker { jobs, interrupt })
+        Ok(Worker { jobs, interrupt, thread })
+    }
+
+    /// Closes the connection and waits until it is closed.
+    pub(crate) fn close(self) {
+        drop(self.jobs);
+        let _ = self.thread.join();
     }
 
     /// Does something with the connection and waits until it is done.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use model::{Column, Result, Value};
 
 use super::Dialect;
+use crate::catalog::TableName;
 use crate::registry::{POSTGRES_QUOTES, Quotes};
 use crate::sql::draft::Draft;
 use crate::sql::rows::{GIVEN, equal, given_columns, unnest};
@@ -20,6 +21,15 @@ impl Dialect for Postgres {
 
     fn parameter(&self, number: usize) -> Option<String> {
         Some(format!("${number}"))
+    }
+
+    fn version(&self) -> &'static str {
+        "SELECT current_setting('server_version')"
+    }
+
+    fn table_bytes(&self, table: &TableName) -> Option<String> {
+        let name = table.in_sql(|name| quote::name(self, name)).replace('\'', "''");
+        Some(format!("SELECT pg_total_relation_size('{name}'::regclass)"))
     }
 
     fn has_arrays(&self) -> bool {

@@ -24,6 +24,10 @@ impl Dialect for Sqlite {
         Some(format!("?{number}"))
     }
 
+    fn version(&self) -> &'static str {
+        "SELECT sqlite_version()"
+    }
+
     fn array<'q>(&self, draft: &mut Draft<'q>, values: Cow<'q, Column>, _sql_type: &str) -> String {
         let text = Value::String(json(&values).to_string().into());
         draft.mark(ParameterValue::One(text), "")

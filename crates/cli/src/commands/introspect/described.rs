@@ -1,0 +1,68 @@
+//! A graph that a definition describes, attached to an empty store and asked by statements.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::{AttachOptions, Config, Database, Error, Interrupt, Parameters, QueryResult, Session, StoppingClock};
+use introspect::SystemClock;
+use introspect::subject::server::Statements;
+
+/// The name of the source in the store.
+const SOURCE: &str = "graph";
+
+/// An empty store that the graph is attached to, and a session of it. The order is that in which they end.
+pub(super) struct Described {
+    session: Session,
+    database: Database,
+    _folder: Scratch,
+}
+
+/// A folder that is removed when it is dropped.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing is in it but an empty store, named for what it is.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// True for the file of a graph definition.
+pub(super) fn is_definition(subject: &Path) -> bool {
+    subject.extension().is_some_and(|ending| ending == "json") && !subject.is_dir()
+}
+
+impl Described {
+    /// Attaches the graph that a file describes. Statements that take longer than the limit fail.
+    pub(super) fn open(
+        file: &Path,
+        config: Config,
+        limit: Duration,
+        clock: Arc<SystemClock>,
+        interrupt: &Interrupt,
+    ) -> Result<Described, Error> {
+        let folder = std::env::temp_dir().join(format!("knotwork-introspect-{}.knot", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let scratch = Scratch(folder);
+        let database = Database::open(&scratch.0, config)?;
+        let options = AttachOptions { read_only: true, ..AttachOptions::default() };
+        let _listening = interrupt.listen();
+        database.attach(SOURCE, &file.to_string_lossy(), &options)?;
+        let mut session = database.session();
+        session.set_timeout(Some(limit));
+        session.time_by(StoppingClock::new(clock, interrupt));
+        Ok(Described { session, database, _folder: scratch })
+    }
+}
+
+impl Statements for Described {
+    fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
+        self.session.query(text, parameters)
+    }
+
+    fn cool(&mut self) -> Result<Option<&'static str>, Error> {
+        self.database.forget(SOURCE)?;
+        Ok(Some("what is cached of the source is forgotten; the caches of the source itself stay"))
+    }
+}
