@@ -2,7 +2,7 @@
 # The figures of Macko, Margo, Seltzer, "Performance introspection of graph databases" (2013), for this and other systems:
 #   introspect.sh FOLDER
 # KINDS (default "barabasi kronecker"), SIZES (default "1k 100k"; the paper has 1k, 1M and 10M), SUBJECTS (default "knotwork sqlite
-# duckdb postgresql ladybugdb neo4j"). PYTHON has their packages. POSTGRESQL_URL is a server whose database may be filled: the tables
+# duckdb postgresql ladybugdb neo4j"); EDGES for each node, if not those of the kind. PYTHON has their packages. POSTGRESQL_URL is a server whose database may be filled: the tables
 # `node` and `edge` are dropped first. NEO4J is a folder with the jars of Neo4j, which is started with a database of its own. What is not
 # there is skipped, and said. Writes FOLDER/KIND-SIZE.html, and a JSON file for each subject; databases are removed once they
 # are measured.
@@ -76,7 +76,7 @@ clear_up() {
 for kind in ${KINDS:-barabasi kronecker}; do
     for size in ${SIZES:-1k 100k}; do
         name=$kind-$size
-        [ -d "$folder/$name" ] || "$knot" generate "$kind" --nodes "$size" --seed 1 -o "$folder/$name"
+        [ -d "$folder/$name" ] || "$knot" generate "$kind" --nodes "$size" ${EDGES:+--edges-per-node "$EDGES"} --seed 1 -o "$folder/$name"
         measured=()
         for system in ${SUBJECTS:-knotwork sqlite duckdb postgresql ladybugdb neo4j}; do
             prepare "$system" "$name"
