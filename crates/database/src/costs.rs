@@ -1,0 +1,409 @@
+//! Unit costs: what a plan does, counted in units, and the nanoseconds of each. `EXPLAIN` and advice predict time by them, and by nothing
+//! else.
+//!
+//! The nanoseconds are those of one thread of a server processor of 2023 (Intel Xeon, 2.x GHz) with the store in memory and the plan in the
+//! plan cache; [`Calibration`](crate::estimate::Calibration) tells by what factor a process differs. They were fitted to
+//! the times of generated statements with non-negative least squares of relative errors: `benchmarks/estimates.py --fit` does it again and
+//! prints this table.
+//!
+//! - [`counting`]: edges that `CountMatches` follows.
+//!
+//! Cost: one walk over the plan, with a few lookups in the statistics of the store for each operator.
+
+mod counting;
+
+use std::sync::Arc;
+
+use cypher::plan::{
+    Expression, ExpressionKind, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, SetItem, SlotId, SlotKind,
+};
+use model::limits::BATCH_ROWS;
+use model::{Schema, Statistics, Value};
+
+/// Declares the units: their names in Rust and in JSON, nanoseconds, and meanings.
+macro_rules! units {
+    ($($unit:ident $name:literal $ns:literal $meaning:literal)*) => {
+        /// Unit of work.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Unit {
+            $(#[doc = $meaning] $unit,)*
+        }
+
+        /// Units with their names and nanoseconds, in the order of [`Unit`].
+        pub(crate) const UNITS: &[(&str, f64)] = &[$(($name, $ns)),*];
+    };
+}
+
+units! {
+    Statement "statement" 2_500.0 "Start and end of a statement."
+    Operator "operator" 300.0 "Start and end of an operator."
+    ScannedNode "scannedNode" 3.0 "Node read by a scan."
+    Lookup "lookup" 600.0 "Node looked up by a key or id."
+    Seek "seek" 2_000.0 "Search in an ordered index."
+    SoughtRow "soughtRow" 80.0 "Node or edge that an index gives."
+    ExpandedNode "expandedNode" 60.0 "Node whose edges are looked for."
+    Edge "edge" 5.0 "Edge followed."
+    ComparedEdge "comparedEdge" 2.0 "Edge compared with those before it in the pattern."
+    PathEdge "pathEdge" 40.0 "Edge added to a path of variable length."
+    SearchedEdge "searchedEdge" 15.0 "Edge looked at by a search for paths."
+    CountedRow "countedRow" 20.0 "Row, or node on the way, from which matches are counted."
+    CountedEdge "countedEdge" 4.0 "Edge followed to count matches."
+    Property "property" 12.0 "Property read."
+    LabelTest "labelTest" 2.0 "Test of the labels of a node."
+    Expression "expression" 4.0 "Comparison, function or other operation on one row."
+    GroupedRow "groupedRow" 12.0 "Row put into its group."
+    Group "group" 60.0 "Group, or distinct row, that is kept."
+    ComparedRow "comparedRow" 8.0 "Row compared with another to sort."
+    JoinedRow "joinedRow" 40.0 "Row put into the table of a join, or looked up in it."
+    SubplanRow "subplanRow" 30.0 "Row that a subplan runs for."
+    Row "row" 3.0 "Row that an operator gives."
+    Cell "cell" 10.0 "Value of the result."
+    Record "record" 400.0 "Node or edge of the result with all its properties."
+    Procedure "procedure" 10_000.0 "Call of a procedure that lists what is known."
+    CreatedNode "createdNode" 1_000.0 "Node created."
+    CreatedEdge "createdEdge" 1_000.0 "Edge created."
+    SetProperty "setProperty" 500.0 "Property or label set or removed."
+    Deleted "deleted" 1_500.0 "Node or edge deleted."
+    Commit "commit" 20_000.0 "Commit, without the wait for the log."
+    IndexEntry "indexEntry" 350.0 "Entry of an index that is made."
+}
+
+/// Nanoseconds by which a write of an entry takes longer, for each property of an index; and an edge, for a sort key.
+pub(crate) const WRITE_ENTRY_NS: f64 = 1_500.0;
+pub(crate) const WRITE_SORTED_NS: f64 = 150.0;
+/// Nanoseconds to sort an edge by a new sort key.
+pub(crate) const SORT_EDGE_NS: f64 = 250.0;
+
+impl Unit {
+    /// Nanoseconds of one.
+    pub(crate) fn ns(self) -> f64 {
+        UNITS[self as usize].1
+    }
+}
+
+/// An amount of work, by units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Work([f64; UNITS.len()]);
+
+impl Default for Work {
+    fn default() -> Work {
+        Work([0.0; UNITS.len()])
+    }
+}
+
+impl Work {
+    /// Adds so many of a unit.
+    pub(crate) fn add(&mut self, unit: Unit, count: f64) {
+        self.0[unit as usize] += count;
+    }
+
+    /// Adds other work.
+    pub(crate) fn merge(&mut self, other: &Work) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Nanoseconds on one thread.
+    pub(crate) fn ns(&self) -> f64 {
+        self.0.iter().zip(UNITS).map(|(count, (_, ns))| count * ns).sum()
+    }
+
+    /// Units of which there are any, with how many.
+    pub(crate) fn units(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        UNITS.iter().zip(self.0).map(|((name, _), count)| (*name, count)).filter(|(_, count)| *count > 0.0)
+    }
+}
+
+/// The rows that the operators of a plan give.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'r> {
+    /// As the planner expects: those of a subplan for one row.
+    Expected,
+    /// As they came: those of a subplan in all.
+    Came(&'r dyn Fn(OperatorId) -> f64),
+}
+
+/// The store that a plan is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes<'s> {
+    /// Its names.
+    pub(crate) schema: &'s Schema,
+    /// Its counts.
+    pub(crate) statistics: &'s Statistics,
+}
+
+impl Sizes<'_> {
+    /// Nodes that carry all of the labels, at most.
+    fn nodes(&self, labels: &[Arc<str>]) -> f64 {
+        let count = |label: &Arc<str>| self.schema.label(label).map_or(0, |id| self.statistics.label(id));
+        labels.iter().map(count).min().unwrap_or(self.statistics.nodes) as f64
+    }
+
+    /// Entries of an index on a label or an edge type.
+    fn entries(&self, rule: &NewRule) -> f64 {
+        let count = match rule.on_edges {
+            true => self.schema.edge_type(&rule.subject).map_or(0, |id| self.statistics.edge_type(id)),
+            false => self.schema.label(&rule.subject).map_or(0, |id| self.statistics.label(id)),
+        };
+        (count * rule.keys.len() as u64) as f64
+    }
+}
+
+/// Work of a whole plan.
+pub(crate) fn of_plan(plan: &Plan, rows: Rows<'_>, sizes: Sizes<'_>) -> Work {
+    let mut all = Work::default();
+    all.add(Unit::Statement, 1.0);
+    each(plan, rows, sizes, &mut |_, work| all.merge(work));
+    all
+}
+
+/// Shows the work of each operator of a plan. That of giving the result is the root's.
+pub(crate) fn each(plan: &Plan, rows: Rows<'_>, sizes: Sizes<'_>, show: &mut dyn FnMut(OperatorId, &Work)) {
+    let mut walk = Walk { rows, sizes, show };
+    let given = walk.rows(&plan.root, 1.0);
+    let mut result = Work::default();
+    result.add(Unit::Cell, given * plan.columns.len() as f64);
+    let kind = |slot: &SlotId| plan.slots.get(slot.0 as usize).map_or(SlotKind::Any, |info| info.kind);
+    let records = plan.columns.iter().filter(|(_, slot)| kind(slot) != SlotKind::Any).count();
+    result.add(Unit::Record, given * records as f64);
+    if plan.mode != PlanMode::Read {
+        result.add(Unit::Commit, 1.0);
+    }
+    (walk.show)(plan.root.id, &result);
+    walk.operator(&plan.root, Times { runs: 1.0, share: 1.0 });
+}
+
+/// How often an operator runs, and which share of its rows is asked for.
+#[derive(Clone, Copy)]
+struct Times {
+    runs: f64,
+    share: f64,
+}
+
+struct Walk<'w> {
+    rows: Rows<'w>,
+    sizes: Sizes<'w>,
+    show: &'w mut dyn FnMut(OperatorId, &Work),
+}
+
+impl Walk<'_> {
+    fn rows(&self, operator: &Operator, runs: f64) -> f64 {
+        match self.rows {
+            Rows::Expected => operator.estimated_rows * runs,
+            Rows::Came(rows) => rows(operator.id),
+        }
+    }
+
+    /// Shows the work of an operator and of those below it.
+    fn operator(&mut self, operator: &Operator, times: Times) {
+        let inputs = operator.inputs();
+        // A row that came was asked for.
+        let share = if matches!(self.rows, Rows::Came(_)) { 1.0 } else { times.share };
+        let first = inputs.first().map_or(0.0, |input| self.rows(input, times.runs)) * share;
+        let out = self.rows(operator, times.runs) * share;
+        let mut work = Work::default();
+        work.add(Unit::Operator, 1.0);
+        self.add_own(&mut work, operator, (first, out));
+        let expressions = operator.expressions();
+        let evaluated = rows_evaluated(&operator.kind, first, out);
+        for expression in &expressions {
+            add_expression(&mut work, expression, evaluated);
+        }
+        (self.show)(operator.id, &work);
+        self.below(operator, &inputs, times, first);
+        let runs = Times { runs: evaluated, share: 1.0 };
+        expressions.iter().for_each(|expression| self.subqueries(expression, runs));
+    }
+
+    /// Shows the work of the inputs and subplans.
+    fn below(&mut self, operator: &Operator, inputs: &[&Operator], times: Times, first: f64) {
+        let share = match &operator.kind {
+            OperatorKind::Limit { input, .. } => {
+                let (wanted, given) = (self.rows(operator, times.runs), self.rows(input, times.runs));
+                (times.share * (wanted + BATCH_ROWS as f64) / given.max(1.0)).min(times.share)
+            }
+            kind if reads_all(kind) => 1.0,
+            _ => times.share,
+        };
+        let runs_by_row = matches!(
+            operator.kind,
+            OperatorKind::Apply { .. }
+                | OperatorKind::Optional { .. }
+                | OperatorKind::SemiApply { .. }
+                | OperatorKind::Merge { .. }
+                | OperatorKind::ForEach { .. }
+        );
+        for (place, input) in inputs.iter().enumerate() {
+            match place {
+                0 => self.operator(input, Times { share, ..times }),
+                _ if runs_by_row => self.operator(input, Times { runs: self.runs(input, first), share: 1.0 }),
+                _ => self.operator(input, Times { share: 1.0, ..times }),
+            }
+        }
+    }
+
+    /// How often a subplan runs for so many rows: one that looks at a node of the row alone, once for each node at most.
+    fn runs(&self, subplan: &Operator, rows: f64) -> f64 {
+        let mut is_of_one = false;
+        subplan.each(&mut |operator| {
+            is_of_one |= matches!(&operator.kind, OperatorKind::Argument { slots } if slots.len() == 1);
+        });
+        if is_of_one { rows.min(self.sizes.statistics.nodes as f64) } else { rows }
+    }
+
+    fn subqueries(&mut self, expression: &Expression, times: Times) {
+        if let ExpressionKind::Subquery { plan, .. } = &expression.kind {
+            self.operator(plan, times);
+        }
+        expression.operands().into_iter().for_each(|operand| self.subqueries(operand, times));
+    }
+
+    /// Adds what an operator does besides its expressions, with so many rows of its first input and so many that it gives.
+    fn add_own(&self, work: &mut Work, operator: &Operator, (first, out): (f64, f64)) {
+        use OperatorKind as Kind;
+        match &operator.kind {
+            Kind::NodeScan { labels, .. } => work.add(Unit::ScannedNode, self.scanned(labels, first, out)),
+            Kind::NodeUnionScan { .. } => work.add(Unit::ScannedNode, out),
+            Kind::NodeLookup { .. } | Kind::NodeById { .. } | Kind::EdgeById { .. } => {
+                work.add(Unit::Lookup, first.max(out));
+            }
+            Kind::IndexSeek { .. } => {
+                work.add(Unit::Seek, first);
+                work.add(Unit::SoughtRow, out);
+            }
+            Kind::Expand { distinct_from, .. } => {
+                work.add(Unit::ExpandedNode, first);
+                work.add(Unit::Edge, out);
+                work.add(Unit::ComparedEdge, out * distinct_from.len() as f64);
+            }
+            Kind::Intersect { legs, .. } => {
+                work.add(Unit::ExpandedNode, first * legs.len() as f64);
+                work.add(Unit::Edge, out);
+            }
+            Kind::VariableExpand { .. } => {
+                work.add(Unit::ExpandedNode, first);
+                work.add(Unit::PathEdge, out);
+            }
+            Kind::ShortestPath { .. } | Kind::PathSearch { .. } => {
+                // A search from both ends meets after about the root of what it could reach.
+                let edges = self.sizes.statistics.edges as f64;
+                work.add(Unit::ExpandedNode, first);
+                work.add(Unit::SearchedEdge, first * edges.sqrt() + out);
+            }
+            Kind::CountMatches { trees, .. } => {
+                let counted = counting::counted(trees, first, self.sizes);
+                work.add(Unit::CountedRow, counted.nodes);
+                work.add(Unit::CountedEdge, counted.edges);
+                work.merge(&counted.tests);
+            }
+            Kind::Aggregate { .. } | Kind::Distinct { .. } => {
+                work.add(Unit::GroupedRow, first);
+                work.add(Unit::Group, out);
+            }
+            Kind::Sort { .. } => work.add(Unit::ComparedRow, first * first.max(2.0).log2()),
+            // Most rows are compared with the last of those kept alone.
+            Kind::Top { .. } => work.add(Unit::ComparedRow, first + out * out.max(2.0).log2()),
+            Kind::HashJoin { left, right, .. } => {
+                work.add(Unit::JoinedRow, self.rows(left, 1.0) + self.rows(right, 1.0));
+                work.add(Unit::Row, out);
+            }
+            Kind::Apply { .. } | Kind::Optional { .. } | Kind::SemiApply { .. } => {
+                work.add(Unit::SubplanRow, first);
+                work.add(Unit::Row, out);
+            }
+            Kind::Call { .. } => {
+                work.add(Unit::Procedure, first);
+                work.add(Unit::Row, out);
+            }
+            Kind::Unit | Kind::Argument { .. } | Kind::Filter { .. } => {}
+            kind if self.add_writes(work, kind, first) => {}
+            _ => work.add(Unit::Row, out),
+        }
+    }
+
+    /// Adds what an operator writes; false if it writes nothing.
+    fn add_writes(&self, work: &mut Work, kind: &OperatorKind, rows: f64) -> bool {
+        match kind {
+            OperatorKind::Create { nodes, edges, .. } | OperatorKind::Merge { nodes, edges, .. } => {
+                work.add(Unit::CreatedNode, rows * nodes.len() as f64);
+                work.add(Unit::CreatedEdge, rows * edges.len() as f64);
+                let of_nodes = nodes.iter().filter_map(|node| node.properties.as_ref());
+                let maps = of_nodes.chain(edges.iter().filter_map(|edge| edge.properties.as_ref()));
+                work.add(Unit::SetProperty, rows * maps.map(entries_of).sum::<f64>());
+            }
+            OperatorKind::Set { items, .. } => work.add(Unit::SetProperty, rows * items.iter().map(set).sum::<f64>()),
+            OperatorKind::Delete { expressions, .. } => work.add(Unit::Deleted, rows * expressions.len() as f64),
+            OperatorKind::ForEach { .. } => work.add(Unit::SubplanRow, rows),
+            OperatorKind::CreateRule { rule, .. } => work.add(Unit::IndexEntry, self.sizes.entries(rule)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Nodes that a scan reads, however many of them a condition within it leaves.
+    fn scanned(&self, labels: &[Arc<str>], first: f64, out: f64) -> f64 {
+        match self.rows {
+            Rows::Expected => out,
+            Rows::Came(_) => out.max(self.sizes.nodes(labels) * first.min(1.0)),
+        }
+    }
+}
+
+/// True if an operator reads all rows of its input before it gives one.
+fn reads_all(kind: &OperatorKind) -> bool {
+    matches!(
+        kind,
+        OperatorKind::Aggregate { .. }
+            | OperatorKind::Sort { .. }
+            | OperatorKind::Top { .. }
+            | OperatorKind::Create { .. }
+            | OperatorKind::Merge { .. }
+            | OperatorKind::Set { .. }
+            | OperatorKind::Delete { .. }
+            | OperatorKind::ForEach { .. }
+            | OperatorKind::PushedPattern { .. }
+    )
+}
+
+/// The rows for which an operator computes its expressions.
+fn rows_evaluated(kind: &OperatorKind, first: f64, out: f64) -> f64 {
+    match kind {
+        OperatorKind::Limit { .. } | OperatorKind::Skip { .. } => 1.0,
+        // What follows an edge is asked of all of them.
+        OperatorKind::VariableExpand { .. } | OperatorKind::ShortestPath { .. } | OperatorKind::PathSearch { .. } => out,
+        // Its trees count their own.
+        OperatorKind::CountMatches { .. } | OperatorKind::PushedPattern { .. } => 0.0,
+        OperatorKind::HashJoin { .. } | OperatorKind::CrossProduct { .. } => first.max(out),
+        _ => first,
+    }
+}
+
+/// Adds what it takes to compute an expression for so many rows.
+fn add_expression(work: &mut Work, expression: &Expression, rows: f64) {
+    match &expression.kind {
+        ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Slot(_) => return,
+        ExpressionKind::Property { .. } => work.add(Unit::Property, rows),
+        ExpressionKind::HasLabels { .. } => work.add(Unit::LabelTest, rows),
+        ExpressionKind::And(_) => {}
+        _ => work.add(Unit::Expression, rows),
+    }
+    expression.operands().into_iter().for_each(|operand| add_expression(work, operand, rows));
+}
+
+/// Entries of a map of properties; of one whose keys are not written out, one.
+fn entries_of(map: &Expression) -> f64 {
+    match &map.kind {
+        ExpressionKind::Map(entries) => entries.len() as f64,
+        ExpressionKind::Literal(Value::Map(entries)) => entries.len() as f64,
+        _ => 1.0,
+    }
+}
+
+fn set(item: &SetItem) -> f64 {
+    match item {
+        SetItem::Replace { value, .. } | SetItem::Merge { value, .. } => entries_of(value),
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;
