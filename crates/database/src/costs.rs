@@ -15,7 +15,8 @@ mod counting;
 use std::sync::Arc;
 
 use cypher::plan::{
-    Expression, ExpressionKind, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, SetItem, SlotId, SlotKind,
+    Aggregate, Expression, ExpressionKind, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, SetItem, SlotId,
+    SlotInfo, SlotKind,
 };
 use model::limits::BATCH_ROWS;
 use model::{Schema, Statistics, Value};
@@ -43,18 +44,25 @@ units! {
     SoughtRow "soughtRow" 80.0 "Node or edge that an index gives."
     ExpandedNode "expandedNode" 60.0 "Node whose edges are looked for."
     Edge "edge" 5.0 "Edge followed."
+    NumberedEdge "numberedEdge" 5.0 "Edge that is kept beside the node it leads to."
     ComparedEdge "comparedEdge" 2.0 "Edge compared with those before it in the pattern."
     PathEdge "pathEdge" 40.0 "Edge added to a path of variable length."
     SearchedEdge "searchedEdge" 15.0 "Edge looked at by a search for paths."
+    Counting "counting" 2_000.0 "Start of a count of matches."
     CountedRow "countedRow" 20.0 "Row, or node on the way, from which matches are counted."
     CountedEdge "countedEdge" 4.0 "Edge followed to count matches."
+    PropertyColumn "propertyColumn" 1_000.0 "Start of reading a property of the rows of an operator."
     Property "property" 12.0 "Property read."
     LabelTest "labelTest" 2.0 "Test of the labels of a node."
     Expression "expression" 4.0 "Comparison, function or other operation on one row."
+    SummedRow "summedRow" 2.0 "Row added to a figure of all rows."
+    DistinctNode "distinctNode" 2.0 "Node looked up among those that came."
+    Grouping "grouping" 1_000.0 "Start of a table of groups."
     GroupedRow "groupedRow" 12.0 "Row put into its group."
     Group "group" 60.0 "Group, or distinct row, that is kept."
     ComparedRow "comparedRow" 8.0 "Row compared with another to sort."
     JoinedRow "joinedRow" 40.0 "Row put into the table of a join, or looked up in it."
+    Subplan "subplan" 1_000.0 "Start of a subplan."
     SubplanRow "subplanRow" 30.0 "Row that a subplan runs for."
     Row "row" 3.0 "Row that an operator gives."
     Cell "cell" 10.0 "Value of the result."
@@ -158,7 +166,7 @@ pub(crate) fn of_plan(plan: &Plan, rows: Rows<'_>, sizes: Sizes<'_>) -> Work {
 
 /// Shows the work of each operator of a plan. That of giving the result is the root's.
 pub(crate) fn each(plan: &Plan, rows: Rows<'_>, sizes: Sizes<'_>, show: &mut dyn FnMut(OperatorId, &Work)) {
-    let mut walk = Walk { rows, sizes, show };
+    let mut walk = Walk { rows, sizes, slots: &plan.slots, show };
     let given = walk.rows(&plan.root, 1.0);
     let mut result = Work::default();
     result.add(Unit::Cell, given * plan.columns.len() as f64);
@@ -182,6 +190,7 @@ struct Times {
 struct Walk<'w> {
     rows: Rows<'w>,
     sizes: Sizes<'w>,
+    slots: &'w [SlotInfo],
     show: &'w mut dyn FnMut(OperatorId, &Work),
 }
 
@@ -201,7 +210,9 @@ impl Walk<'_> {
         let first = inputs.first().map_or(0.0, |input| self.rows(input, times.runs)) * share;
         let out = self.rows(operator, times.runs) * share;
         let mut work = Work::default();
-        work.add(Unit::Operator, 1.0);
+        // One to which no row comes does not begin.
+        let began = if inputs.is_empty() { 1.0 } else { first.min(1.0) };
+        work.add(Unit::Operator, began);
         self.add_own(&mut work, operator, (first, out));
         let expressions = operator.expressions();
         let evaluated = rows_evaluated(&operator.kind, first, out);
@@ -270,18 +281,20 @@ impl Walk<'_> {
                 work.add(Unit::Seek, first);
                 work.add(Unit::SoughtRow, out);
             }
-            Kind::Expand { distinct_from, .. } => {
+            Kind::Expand { distinct_from, edge, .. } => {
                 work.add(Unit::ExpandedNode, first);
-                work.add(Unit::Edge, out);
+                work.add(if edge.is_some() { Unit::NumberedEdge } else { Unit::Edge }, out);
                 work.add(Unit::ComparedEdge, out * distinct_from.len() as f64);
             }
             Kind::Intersect { legs, .. } => {
                 work.add(Unit::ExpandedNode, first * legs.len() as f64);
                 work.add(Unit::Edge, out);
             }
-            Kind::VariableExpand { .. } => {
+            Kind::VariableExpand { into, types, direction, max, .. } => {
                 work.add(Unit::ExpandedNode, first);
-                work.add(Unit::PathEdge, out);
+                // Of paths to a certain node most lead elsewhere.
+                let others = if *into { first * self.sizes.within(types, *direction, *max) } else { 0.0 };
+                work.add(Unit::PathEdge, out.max(others));
             }
             Kind::ShortestPath { .. } | Kind::PathSearch { .. } => {
                 // A search from both ends meets after about the root of what it could reach.
@@ -291,14 +304,13 @@ impl Walk<'_> {
             }
             Kind::CountMatches { trees, .. } => {
                 let counted = counting::counted(trees, first, self.sizes);
+                work.add(Unit::Counting, first.min(1.0));
                 work.add(Unit::CountedRow, counted.nodes);
                 work.add(Unit::CountedEdge, counted.edges);
                 work.merge(&counted.tests);
             }
-            Kind::Aggregate { .. } | Kind::Distinct { .. } => {
-                work.add(Unit::GroupedRow, first);
-                work.add(Unit::Group, out);
-            }
+            Kind::Aggregate { keys, aggregates, .. } => self.add_aggregates(work, (keys.is_empty(), aggregates), (first, out)),
+            Kind::Distinct { slots, .. } => self.add_distinct(work, slots, (first, out)),
             Kind::Sort { .. } => work.add(Unit::ComparedRow, first * first.max(2.0).log2()),
             // Most rows are compared with the last of those kept alone.
             Kind::Top { .. } => work.add(Unit::ComparedRow, first + out * out.max(2.0).log2()),
@@ -307,6 +319,7 @@ impl Walk<'_> {
                 work.add(Unit::Row, out);
             }
             Kind::Apply { .. } | Kind::Optional { .. } | Kind::SemiApply { .. } => {
+                work.add(Unit::Subplan, first.min(1.0));
                 work.add(Unit::SubplanRow, first);
                 work.add(Unit::Row, out);
             }
@@ -317,6 +330,36 @@ impl Walk<'_> {
             Kind::Unit | Kind::Argument { .. } | Kind::Filter { .. } => {}
             kind if self.add_writes(work, kind, first) => {}
             _ => work.add(Unit::Row, out),
+        }
+    }
+
+    /// Adds what it takes to make rows distinct.
+    fn add_distinct(&self, work: &mut Work, slots: &[SlotId], (first, out): (f64, f64)) {
+        let is_node = |slot: &SlotId| self.slots.get(slot.0 as usize).is_some_and(|info| info.kind == SlotKind::Node);
+        if let [slot] = slots
+            && is_node(slot)
+        {
+            work.add(Unit::DistinctNode, first);
+            return;
+        }
+        work.add(Unit::Grouping, first.min(1.0));
+        work.add(Unit::GroupedRow, first);
+        work.add(Unit::Group, out);
+    }
+
+    /// Adds what it takes to aggregate rows, of groups or as a whole.
+    fn add_aggregates(&self, work: &mut Work, (is_whole, all): (bool, &[Aggregate]), (first, out): (f64, f64)) {
+        for aggregate in all {
+            match aggregate.arguments.first().map(|argument| &argument.kind) {
+                Some(ExpressionKind::Slot(slot)) if aggregate.distinct => self.add_distinct(work, &[*slot], (first, 0.0)),
+                Some(_) if aggregate.distinct => work.add(Unit::GroupedRow, first),
+                _ => work.add(Unit::SummedRow, first),
+            }
+        }
+        if !is_whole {
+            work.add(Unit::Grouping, first.min(1.0));
+            work.add(Unit::GroupedRow, first);
+            work.add(Unit::Group, out);
         }
     }
 
@@ -381,7 +424,10 @@ fn rows_evaluated(kind: &OperatorKind, first: f64, out: f64) -> f64 {
 fn add_expression(work: &mut Work, expression: &Expression, rows: f64) {
     match &expression.kind {
         ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Slot(_) => return,
-        ExpressionKind::Property { .. } => work.add(Unit::Property, rows),
+        ExpressionKind::Property { .. } => {
+            work.add(Unit::PropertyColumn, rows.min(1.0));
+            work.add(Unit::Property, rows);
+        }
         ExpressionKind::HasLabels { .. } => work.add(Unit::LabelTest, rows),
         ExpressionKind::And(_) => {}
         _ => work.add(Unit::Expression, rows),

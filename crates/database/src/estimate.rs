@@ -155,8 +155,9 @@ fn unknown(plan: &Plan, lines: &[PlanLine], around: &Around<'_>) -> Option<Strin
     }
     // Plans are over dense ids where nothing is attached.
     let asked = if capabilities.dense_node_ids { Vec::new() } else { statements::of(plan, around.view) };
-    if let Some(at) = asked.iter().position(|statements| !statements.is_empty()) {
-        return Some(format!("{} asks an attached source", lines.get(at).map_or("an operator", |line| line.operator)));
+    if let Some((at, statement)) = asked.iter().enumerate().find_map(|(at, all)| Some((at, all.first()?))) {
+        let source = statement.split(": ").next().unwrap_or_default();
+        return Some(format!("{} asks the source {source}", lines.get(at).map_or("an operator", |line| line.operator)));
     }
     let mut reason = None;
     plan.root.each(&mut |operator| {

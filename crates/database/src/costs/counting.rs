@@ -8,6 +8,9 @@ use model::{Direction, EdgeTypeId};
 
 use super::{Sizes, Work, add_expression};
 
+/// Longest paths that are told apart: most nodes are nearer to each other.
+const LENGTH_MAX: u32 = 8;
+
 /// Work of counting matches.
 #[derive(Default)]
 pub(super) struct Counted {
@@ -64,6 +67,14 @@ impl Sizes<'_> {
     fn edges(&self, types: &[Arc<str>], direction: Direction) -> f64 {
         let edges: u64 = self.types(types).into_iter().map(|id| self.statistics.edge_type(id)).sum();
         edges as f64 * if direction == Direction::Both { 2.0 } else { 1.0 }
+    }
+
+    /// Edges on the paths of at most so many from one node, the same ones as often as they are met, and no more than there are.
+    pub(super) fn within(&self, types: &[Arc<str>], direction: Direction, max: Option<u32>) -> f64 {
+        let (first, further) = (self.degree(types, direction, false), self.degree(types, direction, true));
+        let of_length = |length: u32| first * further.powi(length as i32 - 1);
+        let all: f64 = (1..=max.unwrap_or(LENGTH_MAX).min(LENGTH_MAX)).map(of_length).sum();
+        all.min(self.edges(types, direction))
     }
 
     /// Edges of one node that has any: of one among all such nodes, or of one that an edge leads to, which is the likelier the more it has.

@@ -1,0 +1,210 @@
+"""Estimated times compared with measured ones: estimates.py FOLDER [GRAPH:SEED…], graphs social, kronecker and flights of shapes.py.
+
+Generated statements of each graph are explained, profiled and run. Printed is the distribution of max(e/a, a/e), e the estimated and a
+the measured time: as EXPLAIN tells it, with the rows that came in place of those expected, which leaves the error of the unit costs, and
+the factor between the two, which is the error of the expected rows. A statement is run ROUNDS (7) times in turn with all others, with its
+plan in the cache; the median counts, without the time of its consumer. One thread runs them, or all with THREADS=all.
+
+    KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER
+    KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER --fit social:1
+
+--fit fits the unit costs to the statements of the graphs it names, least squares of relative errors and none below 0, and prints the
+table of crates/database/src/costs.rs with them, and the errors that they leave. SIZE (middle) as for shapes.py, QUERIES (60) for each
+graph, and half as many of plain forms. WORST (3) are shown. Ends with 1 if the error of unit costs is more than 30 % in the median.
+"""
+import importlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+
+os.environ.setdefault("SIZE", "middle")
+os.environ.setdefault("QUERIES", "60")
+ROUNDS = int(os.environ.get("ROUNDS", 7))
+WORST = int(os.environ.get("WORST", 3))
+THREADS = os.environ.get("THREADS", "1")
+#: Nanoseconds up to which all rounds are run, and those from which on a statement is left out.
+BRIEF_NS, LONG_NS = 100e6, 5e9
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../crates/database/src/costs.rs")
+
+
+def forms(draw, shape):
+    """Statements of plain forms on the nodes of a label that has a column, and their relationships."""
+    label = draw.choice(sorted(shape.columns))
+    column, condition = shape.columns[label]
+    count, edges = shape.counts[label], draw.choice([edges for edges in shape.edges if edges.source == label])
+    first, some = draw.randrange(count), draw.choice([1, 10, 100, 1000])
+    test = f"n.{column} {condition(draw)}"
+    return draw.choice([
+        f"MATCH (n:{label} {{id: {first}}}) RETURN n.{column}",
+        f"MATCH (n:{label} {{id: {first}}}) RETURN n",
+        f"MATCH (n:{label} {{id: {first}}})-[r:{edges.type}]->(m) RETURN m LIMIT {some}",
+        f"MATCH (n:{label}) WHERE {test} RETURN n.id, n.{column} LIMIT {some}",
+        f"MATCH (n:{label}) WHERE {test} RETURN n.id",
+        f"MATCH (n:{label}) WHERE n.{column} + 1 = {draw.randint(1, 80)} RETURN count(*)",
+        f"MATCH (n:{label}) RETURN n.id, n.{column} ORDER BY n.{column}, n.id",
+        f"MATCH (n:{label}) WHERE {test} RETURN n.id ORDER BY n.{column} DESC LIMIT {some}",
+        f"MATCH (n:{label}) RETURN n.{column} % 7 AS k, count(*), avg(n.id)",
+        f"MATCH (n:{label}) RETURN min(n.{column}), max(n.id), count(n)",
+        f"MATCH (n:{label}) WHERE {test} RETURN n LIMIT {some}",
+        f"UNWIND range({first}, {first + some}) AS i MATCH (n:{label} {{id: i}}) RETURN sum(n.{column})",
+        f"UNWIND range(1, {10 * some}) AS i RETURN sum(i * i % 7)",
+        f"UNWIND range(1, {10 * some}) AS i WITH i % 100 AS k, collect(i) AS l RETURN k, size(l) ORDER BY k",
+        f"MATCH (n:{label}) WHERE n.id < {some} OPTIONAL MATCH (n)-[:{edges.type}]->(m) RETURN n.id, count(m)",
+        f"MATCH (n:{label}), (m:{label}) WHERE n.id < {some} AND n.{column} = m.{column} RETURN count(*)",
+        f"MATCH (n:{label})-[r:{edges.type}]->(m) WHERE n.id < {some} RETURN n.id, collect(m.id)[..3]",
+        f"MATCH (n:{label}) WHERE toString(n.id) ENDS WITH '{draw.randrange(10)}' RETURN count(*)",
+    ])
+
+
+def knot(store, statements, *options):
+    """Lines of JSON that statements give, each followed by that of the slow log."""
+    log = store + ".log"
+    if os.path.exists(log):
+        os.unlink(log)
+    command = [os.environ["KNOT"], store, "--read-only", "--format", "jsonl", "--slow-log", log, "--slow-time", "0", *options]
+    if THREADS == "1":
+        command = ["taskset", "-c", "0", *command]
+    done = subprocess.run(command, input=";\n".join(statements) + ";\n", capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"knot failed: {done.stderr[-2000:]}")
+    with open(log) as lines:
+        logged = [json.loads(line) for line in lines]
+    if len(logged) != len(statements):
+        sys.exit(f"{len(statements)} statements were run, and {len(logged)} are in the log: {done.stderr[-2000:]}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"plan"') or line.startswith('{"estimate')], logged
+
+
+def run_ns(line):
+    """Nanoseconds of a run without what makes a plan, and without its consumer."""
+    return sum(line["phases"].get(f"{phase}Ns", 0) for phase in ("run", "records", "commit", "between"))
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def measured(folder, name, seed):
+    """The statements of a graph: text, nanoseconds, the report of EXPLAIN before they ran and after, and that of PROFILE."""
+    os.environ["SEED"] = seed
+    import cypher
+    import shapes
+    importlib.reload(shapes)
+    suite, = shapes.suites([name])
+    described = suite.graph(folder)
+    ours = cypher.Knotwork(folder, suite)
+    if not os.path.exists(ours.store):
+        ours.load(described)
+    draw = random.Random(f"{seed} {name}")
+    shape = shapes.shape_of(name)
+    texts = [query.texts["knotwork"] for query in suite.queries]
+    texts += [forms(draw, shape) for _ in range(len(texts) // 2)] if shape.columns else []
+    explained, _ = knot(ours.store, [f"EXPLAIN {text}" for text in texts])
+    profiled, _ = knot(ours.store, [f"PROFILE {text}" for text in texts])
+    kept = [at for at, report in enumerate(profiled) if report["waterfall"]["wholeNs"] < LONG_NS]
+    rounds = [at for each in range(ROUNDS + 1) for at in kept
+              if each < 3 or profiled[at]["waterfall"]["wholeNs"] < BRIEF_NS]
+    after, logged = knot(ours.store, [texts[at] for at in rounds] + [f"EXPLAIN {texts[at]}" for at in kept])
+    times = {at: [] for at in kept}
+    for at, line in zip(rounds, logged):
+        if line["planCached"]:
+            times[at].append(run_ns(line))
+    return [{"text": texts[at], "ns": max(median(times[at]), 1), "before": explained[at], "profile": profiled[at], "after": told}
+            for at, told in zip(kept, after[-len(kept):]) if times[at]]
+
+
+def factor(estimated, actual):
+    return max(estimated / actual, actual / max(estimated, 1e-9))
+
+
+def show(title, cases):
+    """Prints the errors of cases; gives the median of those by unit costs."""
+    told = [case for case in cases if case["before"]["estimatedNs"] is not None]
+    plain = lambda report, key: report[key] / report["estimate"]["factor"]
+    columns = {
+        "as EXPLAIN tells it": [factor(plain(case["before"], "estimatedNs"), case["ns"]) for case in told],
+        "calibrated": [factor(case["after"]["estimatedNs"], case["ns"]) for case in told],
+        "with the rows that came": [factor(plain(case["profile"], "estimatedNsByRows"), case["ns"]) for case in told],
+        "error of the rows": [factor(plain(case["before"], "estimatedNs"), plain(case["profile"], "estimatedNsByRows")) for case in told],
+    }
+    ratio = median([plain(case["profile"], "estimatedNsByRows") / case["ns"] for case in told])
+    found = told[0]["after"]["estimate"]["factor"]
+    print(f"\n== {title}: {len(told)} statements, estimated / measured {ratio:.2f} in the median, calibrated by {found:.2f}")
+    for name, factors in columns.items():
+        ordered = sorted(factors)
+        print(f"  {name:<26} median {median(factors):5.2f}   90 % {ordered[int(0.9 * len(ordered))]:6.2f}   worst {ordered[-1]:8.1f}")
+    wrong = sorted(zip(columns["with the rows that came"], told), key=lambda pair: -pair[0])[:WORST]
+    for factor_of_one, case in wrong:
+        by_rows = plain(case["profile"], "estimatedNsByRows")
+        print(f"    {factor_of_one:6.2f}  {by_rows / 1e3:10.1f} µs estimated, {case['ns'] / 1e3:10.1f} measured  {case['text'][:150]}")
+    return median(columns["with the rows that came"])
+
+
+def table():
+    """The units of the source: name, nanoseconds, and the place of the number."""
+    with open(SOURCE) as file:
+        text = file.read()
+    return text, [(found[1], float(found[2].replace("_", ""))) for found in re.finditer(r'^    \w+ "(\w+)" ([\d_.]+) "', text, re.M)]
+
+
+def fit(cases):
+    """Unit costs that leave the least relative errors; those of which the cases say little stay near to what they are."""
+    import numpy as np
+    _, units = table()
+    names, costs = [name for name, _ in units], np.array([max(ns, 0.5) for _, ns in units])
+    counts = np.array([[case["profile"]["estimate"]["unitsByRows"].get(name, 0) for name in names] for case in cases])
+    times = np.array([case["ns"] for case in cases], float)
+    # In shares of the present costs, so that all unknowns are about 1.
+    scaled, found, start = counts * costs, np.ones(len(names)), np.ones(len(names))
+    stiffness = float(os.environ.get("STIFFNESS", 0.3))
+    for _ in range(60):
+        estimated = np.maximum(scaled @ found, 1.0)
+        # Too much and too little count the same, and what is far off counts less.
+        far = np.maximum(np.abs(np.log(estimated / times)) / 0.3, 1.0)
+        weights = 1 / np.sqrt(estimated * times) / np.sqrt(far)
+        rows = np.vstack([scaled * weights[:, None], stiffness * np.eye(len(names))])
+        found = nonnegative(rows, np.concatenate([times * weights, stiffness * start]), found)
+    return names, costs * found, scaled @ found, times
+
+
+def nonnegative(rows, wanted, found):
+    """Least squares without anything below 0, by coordinate descent."""
+    import numpy as np
+    normal, right = rows.T @ rows, rows.T @ wanted
+    for _ in range(300):
+        for at in range(len(found)):
+            found[at] = max(0.0, found[at] - (normal[at] @ found - right[at]) / max(normal[at, at], 1e-12))
+    return np.array(found)
+
+
+def print_fit(cases):
+    names, costs, estimated, times = fit(cases)
+    text, units = table()
+    for (name, before), ns in zip(units, costs):
+        print(f'  {name:<18} {before:>10.1f} -> {ns:>10.2f}')
+        digits = f"{ns:_.0f}.0" if ns >= 100 else f"{ns:.1f}"
+        text = re.sub(rf'^(    \w+ "{name}") [\d_.]+ "', rf'\1 {digits} "', text, flags=re.M)
+    factors = sorted(factor(one, time) for one, time in zip(estimated, times))
+    print(f"fitted to {len(times)} statements: median {median(factors):.2f}, 90 % {factors[int(0.9 * len(factors))]:.2f}")
+    if os.environ.get("WRITE"):
+        with open(SOURCE, "w") as file:
+            file.write(text)
+
+
+def main(folder, *arguments):
+    os.environ.setdefault("KNOT", "target/release/knot")
+    os.makedirs(folder, exist_ok=True)
+    wanted = [name for name in arguments if name != "--fit"] or ["social:2", "kronecker:1", "flights:1"]
+    groups = {name: measured(folder, *name.split(":")) for name in wanted}
+    if "--fit" in arguments:
+        return print_fit([case for cases in groups.values() for case in cases])
+    errors = [show(name, cases) for name, cases in groups.items()]
+    if len(groups) > 1:
+        errors.append(show("all", [case for cases in groups.values() for case in cases]))
+    sys.exit(errors[-1] > 1.3)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
