@@ -8,8 +8,8 @@ plan in the cache; the median counts, without the time of its consumer. One thre
     KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER
     KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER --fit social:1
 
---fit fits the unit costs to the statements of the graphs it names, least squares of relative errors and none below 0, and prints the
-table of crates/database/src/costs.rs with them, and the errors that they leave. SIZE (middle) as for shapes.py, QUERIES (60) for each
+--fit fits the unit costs of crates/database/src/costs.rs to the statements of the graphs it names, least squares of relative errors, and
+prints them with the errors that they leave; with WRITE=1 it writes them there. SIZE (middle) as for shapes.py, QUERIES (60) for each
 graph, and half as many of plain forms. WORST (3) are shown. Ends with 1 if the error of unit costs is more than 30 % in the median.
 """
 import importlib
@@ -149,44 +149,40 @@ def table():
     return text, [(found[1], float(found[2].replace("_", ""))) for found in re.finditer(r'^    \w+ "(\w+)" ([\d_.]+) "', text, re.M)]
 
 
-def fit(cases):
-    """Unit costs that leave the least relative errors; those of which the cases say little stay near to what they are."""
+def fit(cases, names, before):
+    """Unit costs that leave the least relative errors; those of which the cases say little stay near to what they are.
+
+    Least squares of the logarithm of estimated / measured, by the logarithms of the costs, which are never below 0. What is off by more
+    than a third counts less (Huber)."""
     import numpy as np
-    _, units = table()
-    names, costs = [name for name, _ in units], np.array([max(ns, 0.5) for _, ns in units])
+    start = np.log(np.maximum(before, 0.2))
     counts = np.array([[case["profile"]["estimate"]["unitsByRows"].get(name, 0) for name in names] for case in cases])
     times = np.array([case["ns"] for case in cases], float)
-    # In shares of the present costs, so that all unknowns are about 1.
-    scaled, found, start = counts * costs, np.ones(len(names)), np.ones(len(names))
     stiffness = float(os.environ.get("STIFFNESS", 0.3))
-    for _ in range(60):
-        estimated = np.maximum(scaled @ found, 1.0)
-        # Too much and too little count the same, and what is far off counts less.
-        far = np.maximum(np.abs(np.log(estimated / times)) / 0.3, 1.0)
-        weights = 1 / np.sqrt(estimated * times) / np.sqrt(far)
-        rows = np.vstack([scaled * weights[:, None], stiffness * np.eye(len(names))])
-        found = nonnegative(rows, np.concatenate([times * weights, stiffness * start]), found)
-    return names, costs * found, scaled @ found, times
-
-
-def nonnegative(rows, wanted, found):
-    """Least squares without anything below 0, by coordinate descent."""
-    import numpy as np
-    normal, right = rows.T @ rows, rows.T @ wanted
-    for _ in range(300):
-        for at in range(len(found)):
-            found[at] = max(0.0, found[at] - (normal[at] @ found - right[at]) / max(normal[at, at], 1e-12))
-    return np.array(found)
+    found = start.copy()
+    for _ in range(100):
+        parts = counts * np.exp(found)
+        estimated = np.maximum(parts.sum(axis=1), 1.0)
+        errors = np.log(times / estimated)
+        weights = np.sqrt(np.minimum(1.0, 0.3 / np.maximum(np.abs(errors), 1e-9)))
+        rows = np.vstack([parts / estimated[:, None] * weights[:, None], stiffness * np.eye(len(names))])
+        step, *_ = np.linalg.lstsq(rows, np.concatenate([errors * weights, stiffness * (start - found)]), rcond=None)
+        found += np.clip(step, -0.5, 0.5)
+    return np.exp(found), counts @ np.exp(found), times
 
 
 def print_fit(cases):
-    names, costs, estimated, times = fit(cases)
     text, units = table()
-    for (name, before), ns in zip(units, costs):
-        print(f'  {name:<18} {before:>10.1f} -> {ns:>10.2f}')
+    names, before = [name for name, _ in units], [ns for _, ns in units]
+    costs, estimated, times = fit(cases, names, before)
+    for name, old, ns in zip(names, before, costs):
+        print(f"  {name:<18} {old:>10.1f} -> {ns:>10.2f}")
         digits = f"{ns:_.0f}.0" if ns >= 100 else f"{ns:.1f}"
         text = re.sub(rf'^(    \w+ "{name}") [\d_.]+ "', rf'\1 {digits} "', text, flags=re.M)
-    factors = sorted(factor(one, time) for one, time in zip(estimated, times))
+    off = sorted(((factor(one, time), one, time, case["text"]) for one, time, case in zip(estimated, times, cases)), reverse=True)
+    for worst, one, time, statement in off[:WORST]:
+        print(f"    {worst:6.2f}  {one / 1e3:10.1f} µs estimated, {time / 1e3:10.1f} measured  {statement[:150]}")
+    factors = [it[0] for it in reversed(off)]
     print(f"fitted to {len(times)} statements: median {median(factors):.2f}, 90 % {factors[int(0.9 * len(factors))]:.2f}")
     if os.environ.get("WRITE"):
         with open(SOURCE, "w") as file:

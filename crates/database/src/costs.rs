@@ -15,8 +15,8 @@ mod counting;
 use std::sync::Arc;
 
 use cypher::plan::{
-    Aggregate, Expression, ExpressionKind, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode, SetItem, SlotId,
-    SlotInfo, SlotKind,
+    Aggregate, BinaryOperator, Expression, ExpressionKind, NewRule, Operator, OperatorId, OperatorKind, Plan, PlanMode,
+    SetItem, SlotId, SlotKind,
 };
 use model::limits::BATCH_ROWS;
 use model::{Schema, Statistics, Value};
@@ -54,7 +54,8 @@ units! {
     PropertyColumn "propertyColumn" 1_000.0 "Start of reading a property of the rows of an operator."
     Property "property" 12.0 "Property read."
     LabelTest "labelTest" 2.0 "Test of the labels of a node."
-    Expression "expression" 4.0 "Comparison, function or other operation on one row."
+    Expression "expression" 4.0 "Comparison or other operation on one row."
+    Function "function" 60.0 "Function of one row, or test of a text."
     SummedRow "summedRow" 2.0 "Row added to a figure of all rows."
     DistinctNode "distinctNode" 2.0 "Node looked up among those that came."
     Grouping "grouping" 1_000.0 "Start of a table of groups."
@@ -66,6 +67,7 @@ units! {
     SubplanRow "subplanRow" 30.0 "Row that a subplan runs for."
     Row "row" 3.0 "Row that an operator gives."
     Cell "cell" 10.0 "Value of the result."
+    Records "records" 15_000.0 "Start of reading the nodes and edges of the result."
     Record "record" 400.0 "Node or edge of the result with all its properties."
     Procedure "procedure" 10_000.0 "Call of a procedure that lists what is known."
     CreatedNode "createdNode" 1_000.0 "Node created."
@@ -166,18 +168,24 @@ pub(crate) fn of_plan(plan: &Plan, rows: Rows<'_>, sizes: Sizes<'_>) -> Work {
 
 /// Shows the work of each operator of a plan. That of giving the result is the root's.
 pub(crate) fn each(plan: &Plan, rows: Rows<'_>, sizes: Sizes<'_>, show: &mut dyn FnMut(OperatorId, &Work)) {
-    let mut walk = Walk { rows, sizes, slots: &plan.slots, show };
+    let mut walk = Walk { rows, sizes, plan, show };
     let given = walk.rows(&plan.root, 1.0);
     let mut result = Work::default();
     result.add(Unit::Cell, given * plan.columns.len() as f64);
-    let kind = |slot: &SlotId| plan.slots.get(slot.0 as usize).map_or(SlotKind::Any, |info| info.kind);
-    let records = plan.columns.iter().filter(|(_, slot)| kind(slot) != SlotKind::Any).count();
-    result.add(Unit::Record, given * records as f64);
+    let records = plan.columns.iter().filter(|(_, slot)| kind(plan, *slot) != SlotKind::Any).count();
+    if records > 0 {
+        result.add(Unit::Records, given.min(1.0));
+        result.add(Unit::Record, given * records as f64);
+    }
     if plan.mode != PlanMode::Read {
         result.add(Unit::Commit, 1.0);
     }
     (walk.show)(plan.root.id, &result);
     walk.operator(&plan.root, Times { runs: 1.0, share: 1.0 });
+}
+
+fn kind(plan: &Plan, slot: SlotId) -> SlotKind {
+    plan.slots.get(slot.0 as usize).map_or(SlotKind::Any, |info| info.kind)
 }
 
 /// How often an operator runs, and which share of its rows is asked for.
@@ -190,7 +198,7 @@ struct Times {
 struct Walk<'w> {
     rows: Rows<'w>,
     sizes: Sizes<'w>,
-    slots: &'w [SlotInfo],
+    plan: &'w Plan,
     show: &'w mut dyn FnMut(OperatorId, &Work),
 }
 
@@ -252,6 +260,28 @@ impl Walk<'_> {
         }
     }
 
+    /// Different nodes that a slot holds, at most: as many as the scan and the filters above it give that bring them.
+    fn nodes_in(&self, slot: SlotId) -> f64 {
+        let mut least = f64::INFINITY;
+        self.plan.root.each(&mut |operator| {
+            let mut bottom = operator;
+            while let OperatorKind::Filter { input, .. } = &bottom.kind {
+                bottom = input;
+            }
+            let brings = match &bottom.kind {
+                OperatorKind::NodeScan { slot, .. }
+                | OperatorKind::NodeLookup { slot, .. }
+                | OperatorKind::IndexSeek { slot, .. }
+                | OperatorKind::NodeById { slot, .. } => *slot,
+                _ => return,
+            };
+            if brings == slot {
+                least = least.min(self.rows(operator, 1.0));
+            }
+        });
+        least
+    }
+
     /// How often a subplan runs for so many rows: one that looks at a node of the row alone, once for each node at most.
     fn runs(&self, subplan: &Operator, rows: f64) -> f64 {
         let mut is_of_one = false;
@@ -272,8 +302,11 @@ impl Walk<'_> {
     fn add_own(&self, work: &mut Work, operator: &Operator, (first, out): (f64, f64)) {
         use OperatorKind as Kind;
         match &operator.kind {
-            Kind::NodeScan { labels, .. } => work.add(Unit::ScannedNode, self.scanned(labels, first, out)),
-            Kind::NodeUnionScan { .. } => work.add(Unit::ScannedNode, out),
+            Kind::NodeScan { labels, choice, .. } if choice.is_some() && matches!(self.rows, Rows::Came(_)) => {
+                // It reads all nodes, however many a condition within it leaves.
+                work.add(Unit::ScannedNode, out.max(self.sizes.nodes(labels) * first));
+            }
+            Kind::NodeScan { .. } | Kind::NodeUnionScan { .. } => work.add(Unit::ScannedNode, out),
             Kind::NodeLookup { .. } | Kind::NodeById { .. } | Kind::EdgeById { .. } => {
                 work.add(Unit::Lookup, first.max(out));
             }
@@ -290,10 +323,11 @@ impl Walk<'_> {
                 work.add(Unit::ExpandedNode, first * legs.len() as f64);
                 work.add(Unit::Edge, out);
             }
-            Kind::VariableExpand { into, types, direction, max, .. } => {
+            Kind::VariableExpand { from, into, types, direction, max, .. } => {
                 work.add(Unit::ExpandedNode, first);
-                // Of paths to a certain node most lead elsewhere.
-                let others = if *into { first * self.sizes.within(types, *direction, *max) } else { 0.0 };
+                // Of paths to a certain node most lead elsewhere; those from one node are looked for once.
+                let starts = first.min(self.nodes_in(*from));
+                let others = if *into { starts * self.sizes.within(types, *direction, *max) } else { 0.0 };
                 work.add(Unit::PathEdge, out.max(others));
             }
             Kind::ShortestPath { .. } | Kind::PathSearch { .. } => {
@@ -309,7 +343,9 @@ impl Walk<'_> {
                 work.add(Unit::CountedEdge, counted.edges);
                 work.merge(&counted.tests);
             }
-            Kind::Aggregate { keys, aggregates, .. } => self.add_aggregates(work, (keys.is_empty(), aggregates), (first, out)),
+            Kind::Aggregate { keys, aggregates, .. } => {
+                self.add_aggregates(work, (keys.is_empty(), aggregates), (first, out))
+            }
             Kind::Distinct { slots, .. } => self.add_distinct(work, slots, (first, out)),
             Kind::Sort { .. } => work.add(Unit::ComparedRow, first * first.max(2.0).log2()),
             // Most rows are compared with the last of those kept alone.
@@ -335,7 +371,7 @@ impl Walk<'_> {
 
     /// Adds what it takes to make rows distinct.
     fn add_distinct(&self, work: &mut Work, slots: &[SlotId], (first, out): (f64, f64)) {
-        let is_node = |slot: &SlotId| self.slots.get(slot.0 as usize).is_some_and(|info| info.kind == SlotKind::Node);
+        let is_node = |slot: &SlotId| kind(self.plan, *slot) == SlotKind::Node;
         if let [slot] = slots
             && is_node(slot)
         {
@@ -351,7 +387,9 @@ impl Walk<'_> {
     fn add_aggregates(&self, work: &mut Work, (is_whole, all): (bool, &[Aggregate]), (first, out): (f64, f64)) {
         for aggregate in all {
             match aggregate.arguments.first().map(|argument| &argument.kind) {
-                Some(ExpressionKind::Slot(slot)) if aggregate.distinct => self.add_distinct(work, &[*slot], (first, 0.0)),
+                Some(ExpressionKind::Slot(slot)) if aggregate.distinct => {
+                    self.add_distinct(work, &[*slot], (first, 0.0))
+                }
                 Some(_) if aggregate.distinct => work.add(Unit::GroupedRow, first),
                 _ => work.add(Unit::SummedRow, first),
             }
@@ -381,14 +419,6 @@ impl Walk<'_> {
         }
         true
     }
-
-    /// Nodes that a scan reads, however many of them a condition within it leaves.
-    fn scanned(&self, labels: &[Arc<str>], first: f64, out: f64) -> f64 {
-        match self.rows {
-            Rows::Expected => out,
-            Rows::Came(_) => out.max(self.sizes.nodes(labels) * first.min(1.0)),
-        }
-    }
 }
 
 /// True if an operator reads all rows of its input before it gives one.
@@ -412,7 +442,9 @@ fn rows_evaluated(kind: &OperatorKind, first: f64, out: f64) -> f64 {
     match kind {
         OperatorKind::Limit { .. } | OperatorKind::Skip { .. } => 1.0,
         // What follows an edge is asked of all of them.
-        OperatorKind::VariableExpand { .. } | OperatorKind::ShortestPath { .. } | OperatorKind::PathSearch { .. } => out,
+        OperatorKind::VariableExpand { .. } | OperatorKind::ShortestPath { .. } | OperatorKind::PathSearch { .. } => {
+            out
+        }
         // Its trees count their own.
         OperatorKind::CountMatches { .. } | OperatorKind::PushedPattern { .. } => 0.0,
         OperatorKind::HashJoin { .. } | OperatorKind::CrossProduct { .. } => first.max(out),
@@ -430,9 +462,16 @@ fn add_expression(work: &mut Work, expression: &Expression, rows: f64) {
         }
         ExpressionKind::HasLabels { .. } => work.add(Unit::LabelTest, rows),
         ExpressionKind::And(_) => {}
+        ExpressionKind::Function { .. } => work.add(Unit::Function, rows),
+        ExpressionKind::Binary { operator, .. } if tests_text(*operator) => work.add(Unit::Function, rows),
         _ => work.add(Unit::Expression, rows),
     }
     expression.operands().into_iter().for_each(|operand| add_expression(work, operand, rows));
+}
+
+fn tests_text(operator: BinaryOperator) -> bool {
+    use BinaryOperator::{Contains, EndsWith, Matches, StartsWith};
+    matches!(operator, Contains | EndsWith | Matches | StartsWith)
 }
 
 /// Entries of a map of properties; of one whose keys are not written out, one.

@@ -102,7 +102,8 @@ impl TimeEstimate {
             Err(reason) => return format!("estimated time: unknown ({reason})\n"),
             Ok(time_ns) => duration_text(*time_ns),
         };
-        let by_rows = self.by_rows_ns.map_or_else(String::new, |ns| format!(", {} by the rows that came", duration_text(ns)));
+        let by_rows =
+            self.by_rows_ns.map_or_else(String::new, |ns| format!(", {} by the rows that came", duration_text(ns)));
         format!("estimated time: {time}{by_rows} ({})\n", self.basis_text())
     }
 

@@ -84,7 +84,9 @@ impl Figures {
             self.plan = (call.now_ns, call.plan);
         }
         self.times.count(whole_ns);
-        if let Some(expectation) = call.expectation.filter(|expectation| !call.has_failed && expectation.is_met(call.rows)) {
+        if let Some(expectation) =
+            call.expectation.filter(|expectation| !call.has_failed && expectation.is_met(call.rows))
+        {
             self.compared_ns.0 += call.phases.worked_ns(Phase::Run) as f64;
             self.compared_ns.1 += expectation.run_ns;
         }

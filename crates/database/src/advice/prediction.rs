@@ -232,9 +232,10 @@ pub(super) fn costs(
 ) -> Recommendation {
     let entries = entries(&candidate, schema, statistics);
     let (bytes, build) = match &candidate {
-        Candidate::Index { keys, .. } => {
-            (entries * (ENTRY_BYTES + key_bytes(&candidate, schema, statistics)), Unit::IndexEntry.ns() * keys.len() as f64)
-        }
+        Candidate::Index { keys, .. } => (
+            entries * (ENTRY_BYTES + key_bytes(&candidate, schema, statistics)),
+            Unit::IndexEntry.ns() * keys.len() as f64,
+        ),
         Candidate::SortKey { .. } => (0, SORT_EDGE_NS),
     };
     let write_ns = write_ns(&candidate);

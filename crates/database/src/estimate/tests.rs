@@ -43,7 +43,8 @@ fn long_work_is_divided_among_threads() {
 fn explain_tells_a_time_or_the_reason_why_not() {
     let folder = testing::Folder::new();
     let database = open(&folder);
-    for text in ["RETURN 1", "MATCH (n) RETURN n", "CREATE (:A)", "MATCH (n:None) DETACH DELETE n", "CALL db.labels()"] {
+    for text in ["RETURN 1", "MATCH (n) RETURN n", "CREATE (:A)", "MATCH (n:None) DETACH DELETE n", "CALL db.labels()"]
+    {
         let told = line(&database, &format!("EXPLAIN {text}"));
         assert!(told.ends_with(" (by default unit costs)"), "{text}: {told}");
     }
@@ -59,7 +60,10 @@ fn explain_tells_a_time_or_the_reason_why_not() {
 fn a_profile_tells_the_time_by_the_rows_that_came() {
     let folder = testing::Folder::new();
     let database = open(&folder);
-    database.session().query("UNWIND range(1, 5000) AS i CREATE (:A {i: i})", &Parameters::default()).expect("it writes");
+    database
+        .session()
+        .query("UNWIND range(1, 5000) AS i CREATE (:A {i: i})", &Parameters::default())
+        .expect("it writes");
     let report = report(&database, "PROFILE MATCH (n:A) WHERE n.i % 2 = 0 RETURN n.i");
     let estimate = report.estimate.as_ref().expect("it is estimated");
     assert!(estimate.by_rows_ns.is_some_and(|ns| ns > 0.0) && estimate.time_ns.is_ok(), "{estimate:?}");
