@@ -3,7 +3,8 @@
 Generated statements of each graph are explained, profiled and run. Printed is the distribution of max(e/a, a/e), e the estimated and a
 the measured time: as EXPLAIN tells it, with the rows that came in place of those expected, which leaves the error of the unit costs, and
 the factor between the two, which is the error of the expected rows. A statement is run ROUNDS (7) times in turn with all others, with its
-plan in the cache; the median counts, without the time of its consumer. One thread runs them, or all with THREADS=all.
+plan in the cache; the lower quartile counts, since others use the machine too, without the time of its consumer. One thread runs them, or all with THREADS=all. Of the matches that
+CountMatches counts it is not known how many came on the way: statements with it are `counted`. `calibrated` is what EXPLAIN tells after they ran; it is left out if the program was built with other unit costs than the source has.
 
     KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER
     KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER --fit social:1
@@ -111,7 +112,7 @@ def measured(folder, name, seed):
     for at, line in zip(rounds, logged):
         if line["planCached"]:
             times[at].append(run_ns(line))
-    return [{"text": texts[at], "ns": max(median(times[at]), 1), "before": explained[at], "profile": profiled[at], "after": told}
+    return [{"text": texts[at], "ns": max(sorted(times[at])[len(times[at]) // 4], 1), "before": explained[at], "profile": profiled[at], "after": told}
             for at, told in zip(kept, after[-len(kept):]) if times[at]]
 
 
@@ -119,26 +120,41 @@ def factor(estimated, actual):
     return max(estimated / actual, actual / max(estimated, 1e-9))
 
 
+def time_of(units, costs):
+    return sum(count * costs[name] for name, count in units.items())
+
+
 def show(title, cases):
-    """Prints the errors of cases; gives the median of those by unit costs."""
+    """Prints the errors of cases, by the unit costs of the source; gives the median of those of unit costs."""
+    costs = dict(table()[1])
     told = [case for case in cases if case["before"]["estimatedNs"] is not None]
-    plain = lambda report, key: report[key] / report["estimate"]["factor"]
+    expected = [time_of(case["before"]["estimate"]["units"], costs) for case in told]
+    by_rows = [time_of(case["profile"]["estimate"]["unitsByRows"], costs) for case in told]
+    plain = [case["before"]["estimatedNs"] / case["before"]["estimate"]["factor"] for case in told]
+    if THREADS != "1":
+        # What several threads share is known to the program alone.
+        expected = plain
+        by_rows = [case["profile"]["estimatedNsByRows"] / case["profile"]["estimate"]["factor"] for case in told]
+    times = [case["ns"] for case in told]
     columns = {
-        "as EXPLAIN tells it": [factor(plain(case["before"], "estimatedNs"), case["ns"]) for case in told],
-        "calibrated": [factor(case["after"]["estimatedNs"], case["ns"]) for case in told],
-        "with the rows that came": [factor(plain(case["profile"], "estimatedNsByRows"), case["ns"]) for case in told],
-        "error of the rows": [factor(plain(case["before"], "estimatedNs"), plain(case["profile"], "estimatedNsByRows")) for case in told],
+        "as EXPLAIN tells it": list(map(factor, expected, times)),
+        "with the rows that came": list(map(factor, by_rows, times)),
+        "error of the rows": list(map(factor, expected, by_rows)),
     }
-    ratio = median([plain(case["profile"], "estimatedNsByRows") / case["ns"] for case in told])
-    found = told[0]["after"]["estimate"]["factor"]
-    print(f"\n== {title}: {len(told)} statements, estimated / measured {ratio:.2f} in the median, calibrated by {found:.2f}")
+    if all(abs(one / other - 1) < 0.01 for one, other in zip(plain, expected)):
+        columns["calibrated"] = [factor(case["after"]["estimatedNs"], case["ns"]) for case in told]
+    is_counted = ["counting" in case["profile"]["estimate"]["unitsByRows"] for case in told]
+    for name, wanted in (("  of them counted", True), ("  of them not counted", False)):
+        some = [off for off, counted in zip(columns["with the rows that came"], is_counted) if counted == wanted]
+        columns.update({name: some} if some else {})
+    ratio = median([estimated / time for estimated, time in zip(by_rows, times)])
+    print(f"\n== {title}: {len(told)} statements, estimated / measured {ratio:.2f} in the median")
     for name, factors in columns.items():
         ordered = sorted(factors)
-        print(f"  {name:<26} median {median(factors):5.2f}   90 % {ordered[int(0.9 * len(ordered))]:6.2f}   worst {ordered[-1]:8.1f}")
-    wrong = sorted(zip(columns["with the rows that came"], told), key=lambda pair: -pair[0])[:WORST]
-    for factor_of_one, case in wrong:
-        by_rows = plain(case["profile"], "estimatedNsByRows")
-        print(f"    {factor_of_one:6.2f}  {by_rows / 1e3:10.1f} µs estimated, {case['ns'] / 1e3:10.1f} measured  {case['text'][:150]}")
+        print(f"  {name:<24} median {median(factors):5.2f}   90 % {ordered[int(0.9 * len(ordered))]:6.2f}   worst {ordered[-1]:8.1f}")
+    wrong = sorted(zip(columns["with the rows that came"], by_rows, times, told), key=lambda it: -it[0])[:WORST]
+    for off, estimated, time, case in wrong:
+        print(f"    {off:6.2f}  {estimated / 1e3:10.1f} µs estimated, {time / 1e3:10.1f} measured  {case['text'][:150]}")
     return median(columns["with the rows that came"])
 
 

@@ -1,10 +1,10 @@
 //! Unit costs: what a plan does, counted in units, and the nanoseconds of each. `EXPLAIN` and advice predict time by them, and by nothing
 //! else.
 //!
-//! The nanoseconds are those of one thread of a server processor of 2023 (Intel Xeon, 2.x GHz) with the store in memory and the plan in the
-//! plan cache; [`Calibration`](crate::estimate::Calibration) tells by what factor a process differs. They were fitted to
-//! the times of generated statements with non-negative least squares of relative errors: `benchmarks/estimates.py --fit` does it again and
-//! prints this table.
+//! The nanoseconds are those of one thread of a server processor (AMD EPYC) with the store in memory and the plan in the plan cache;
+//! [`Calibration`](crate::estimate::Calibration) tells by what factor a process differs. Those of reads were fitted to 204 generated
+//! statements on two graphs (`WRITE=1 benchmarks/estimates.py FOLDER --fit social:1 flights:1`), by least squares of relative errors.
+//! Those of indexes and of writes were measured one by one, on 20,000 rows each and without durability.
 //!
 //! - [`counting`]: edges that `CountMatches` follows.
 //!
@@ -36,46 +36,47 @@ macro_rules! units {
 }
 
 units! {
-    Statement "statement" 2_500.0 "Start and end of a statement."
-    Operator "operator" 300.0 "Start and end of an operator."
-    ScannedNode "scannedNode" 3.0 "Node read by a scan."
-    Lookup "lookup" 600.0 "Node looked up by a key or id."
-    Seek "seek" 2_000.0 "Search in an ordered index."
-    SoughtRow "soughtRow" 80.0 "Node or edge that an index gives."
-    ExpandedNode "expandedNode" 60.0 "Node whose edges are looked for."
-    Edge "edge" 5.0 "Edge followed."
-    NumberedEdge "numberedEdge" 5.0 "Edge that is kept beside the node it leads to."
-    ComparedEdge "comparedEdge" 2.0 "Edge compared with those before it in the pattern."
-    PathEdge "pathEdge" 40.0 "Edge added to a path of variable length."
+    Statement "statement" 1_149.0 "Start and end of a statement."
+    Operator "operator" 1_575.0 "Start and end of an operator."
+    ScannedNode "scannedNode" 2.4 "Node read by a scan."
+    Lookup "lookup" 157.0 "Node looked up by a key or id."
+    Seek "seek" 500.0 "Search in an ordered index."
+    SoughtRow "soughtRow" 65.0 "Node or edge that an index gives."
+    ExpandedNode "expandedNode" 90.8 "Node whose edges are looked for."
+    Edge "edge" 3.9 "Edge followed."
+    NumberedEdge "numberedEdge" 29.5 "Edge that is kept beside the node it leads to."
+    ComparedEdge "comparedEdge" 2.9 "Edge compared with those before it in the pattern."
+    PathEdge "pathEdge" 5.5 "Edge added to a path of variable length."
     SearchedEdge "searchedEdge" 15.0 "Edge looked at by a search for paths."
-    Counting "counting" 2_000.0 "Start of a count of matches."
-    CountedRow "countedRow" 20.0 "Row, or node on the way, from which matches are counted."
-    CountedEdge "countedEdge" 4.0 "Edge followed to count matches."
-    PropertyColumn "propertyColumn" 1_000.0 "Start of reading a property of the rows of an operator."
-    Property "property" 12.0 "Property read."
-    LabelTest "labelTest" 2.0 "Test of the labels of a node."
-    Expression "expression" 4.0 "Comparison or other operation on one row."
-    Function "function" 60.0 "Function of one row, or test of a text."
-    SummedRow "summedRow" 2.0 "Row added to a figure of all rows."
-    DistinctNode "distinctNode" 2.0 "Node looked up among those that came."
-    Grouping "grouping" 1_000.0 "Start of a table of groups."
-    GroupedRow "groupedRow" 12.0 "Row put into its group."
-    Group "group" 60.0 "Group, or distinct row, that is kept."
-    ComparedRow "comparedRow" 8.0 "Row compared with another to sort."
-    JoinedRow "joinedRow" 40.0 "Row put into the table of a join, or looked up in it."
-    Subplan "subplan" 1_000.0 "Start of a subplan."
-    SubplanRow "subplanRow" 30.0 "Row that a subplan runs for."
-    Row "row" 3.0 "Row that an operator gives."
-    Cell "cell" 10.0 "Value of the result."
-    Records "records" 15_000.0 "Start of reading the nodes and edges of the result."
-    Record "record" 400.0 "Node or edge of the result with all its properties."
+    Counting "counting" 9_551.0 "Start of a count of matches."
+    CountedRow "countedRow" 8.5 "Row, or node on the way, from which matches are counted."
+    CountedEdge "countedEdge" 5.3 "Edge followed to count matches."
+    MergedEdge "mergedEdge" 40.0 "Edge told apart from others of its node to count matches."
+    PropertyColumn "propertyColumn" 1_264.0 "Start of reading a property of the rows of an operator."
+    Property "property" 0.8 "Property read."
+    LabelTest "labelTest" 1.3 "Test of the labels of a node."
+    Expression "expression" 1.6 "Comparison or other operation on one row."
+    Function "function" 51.6 "Function of one row, or test of a text."
+    SummedRow "summedRow" 0.4 "Row added to a figure of all rows."
+    DistinctNode "distinctNode" 1.8 "Node looked up among those that came."
+    Grouping "grouping" 1_184.0 "Start of a table of groups."
+    GroupedRow "groupedRow" 16.1 "Row put into its group."
+    Group "group" 65.0 "Group, or distinct row, that is kept."
+    ComparedRow "comparedRow" 5.9 "Row compared with another to sort."
+    JoinedRow "joinedRow" 15.9 "Row put into the table of a join, or looked up in it."
+    Subplan "subplan" 849.0 "Start of a subplan."
+    SubplanRow "subplanRow" 23.6 "Row that a subplan runs for."
+    Row "row" 0.5 "Row that an operator gives."
+    Cell "cell" 10.2 "Value of the result."
+    Records "records" 1_266.0 "Start of reading the nodes and edges of the result."
+    Record "record" 468.0 "Node or edge of the result with all its properties."
     Procedure "procedure" 10_000.0 "Call of a procedure that lists what is known."
-    CreatedNode "createdNode" 1_000.0 "Node created."
-    CreatedEdge "createdEdge" 1_000.0 "Edge created."
-    SetProperty "setProperty" 500.0 "Property or label set or removed."
-    Deleted "deleted" 1_500.0 "Node or edge deleted."
-    Commit "commit" 20_000.0 "Commit, without the wait for the log."
-    IndexEntry "indexEntry" 350.0 "Entry of an index that is made."
+    CreatedNode "createdNode" 130.0 "Node created."
+    CreatedEdge "createdEdge" 690.0 "Edge created."
+    SetProperty "setProperty" 230.0 "Property or label set or removed."
+    Deleted "deleted" 500.0 "Node or edge deleted."
+    Commit "commit" 60_000.0 "Commit, without the wait for the log."
+    IndexEntry "indexEntry" 500.0 "Entry of an index that is made."
 }
 
 /// Nanoseconds by which a write of an entry takes longer, for each property of an index; and an edge, for a sort key.
@@ -341,6 +342,7 @@ impl Walk<'_> {
                 work.add(Unit::Counting, first.min(1.0));
                 work.add(Unit::CountedRow, counted.nodes);
                 work.add(Unit::CountedEdge, counted.edges);
+                work.add(Unit::MergedEdge, counted.merged);
                 work.merge(&counted.tests);
             }
             Kind::Aggregate { keys, aggregates, .. } => {
@@ -411,7 +413,10 @@ impl Walk<'_> {
                 let maps = of_nodes.chain(edges.iter().filter_map(|edge| edge.properties.as_ref()));
                 work.add(Unit::SetProperty, rows * maps.map(entries_of).sum::<f64>());
             }
-            OperatorKind::Set { items, .. } => work.add(Unit::SetProperty, rows * items.iter().map(set).sum::<f64>()),
+            OperatorKind::Set { items, .. } => {
+                // What is there already is changed once more at the commit.
+                work.add(Unit::SetProperty, 2.0 * rows * items.iter().map(set).sum::<f64>());
+            }
             OperatorKind::Delete { expressions, .. } => work.add(Unit::Deleted, rows * expressions.len() as f64),
             OperatorKind::ForEach { .. } => work.add(Unit::SubplanRow, rows),
             OperatorKind::CreateRule { rule, .. } => work.add(Unit::IndexEntry, self.sizes.entries(rule)),

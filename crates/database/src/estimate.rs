@@ -26,8 +26,9 @@ const ROWS_FACTOR_MAX: f64 = 2.0;
 /// Nanoseconds of work from which on plans run on several threads, and the part of a thread that each further one adds.
 const PARALLEL_NS_MIN: f64 = 2e6;
 const THREAD_SHARE: f64 = 0.8;
-/// Starts of the names of procedures that list what is known at once.
+/// Starts of the names of procedures that list what is known at once, and of those among them that look through data.
 const LISTING: [&str; 3] = ["db.", "dbms.", "tx."];
+const LOOKING: [&str; 2] = ["db.load", "db.schema"];
 
 /// Factor between unit costs and this process.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -165,16 +166,26 @@ fn unknown(plan: &Plan, lines: &[PlanLine], around: &Around<'_>) -> Option<Strin
         if let OperatorKind::Call { procedure, .. } = &operator.kind
             && !is_listing(procedure)
         {
-            let estimate = format!("{procedure}.estimate");
-            let see = around.catalog.procedure(&estimate).map_or(String::new(), |_| format!(": see {estimate}"));
-            reason.get_or_insert_with(|| format!("CALL {procedure}{see}"));
+            reason.get_or_insert_with(|| call_text(procedure, around.catalog));
         }
     });
     reason
 }
 
+/// The call of a procedure as its user wrote it, and where its estimate is.
+fn call_text(procedure: &str, catalog: &dyn Catalog) -> String {
+    let estimate = format!("{procedure}.estimate");
+    match procedure {
+        "db.loadCsv" => "LOAD CSV".to_owned(),
+        "db.loadFrom" => "LOAD FROM".to_owned(),
+        _ if catalog.procedure(&estimate).is_some() => format!("CALL {procedure}: see {estimate}"),
+        _ => format!("CALL {procedure}"),
+    }
+}
+
 fn is_listing(procedure: &str) -> bool {
-    LISTING.iter().any(|start| procedure.starts_with(start)) || procedure.ends_with(".estimate")
+    let starts = |names: &[&str]| names.iter().any(|start| procedure.starts_with(start));
+    starts(&LISTING) && !starts(&LOOKING) || procedure.ends_with(".estimate")
 }
 
 /// Time as people read it, with two digits or three.

@@ -1,7 +1,7 @@
 //! Time of a computation that reads all edges in passes: nanoseconds of each edge and node in each pass, by execution mode.
 //!
 //! The costs are those of one thread, measured on two generated graphs (Kronecker of scale 18 with 4.2 million edges, Barabási–Albert with 0.3
-//! million nodes and 1.5 million edges) on a server processor of 2023 (Intel Xeon, 2.x GHz), with the files of the store in memory. Most of the
+//! million nodes and 1.5 million edges) on a server processor (AMD EPYC), with the files of the store in memory. Most of the
 //! time is spent on random accesses, which depend on how far from each other in memory neighbors lie: on each of the two graphs a pass
 //! takes from half to twice of what is told.
 

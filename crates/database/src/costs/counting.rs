@@ -18,6 +18,8 @@ pub(super) struct Counted {
     pub(super) nodes: f64,
     /// Edges that are followed.
     pub(super) edges: f64,
+    /// Edges of one node that are compared with each other.
+    pub(super) merged: f64,
     /// Conditions on the nodes they lead to.
     pub(super) tests: Work,
 }
@@ -37,13 +39,16 @@ fn add(counted: &mut Counted, node: &CountedNode, (reached, by_edges): (f64, boo
     if let Some(predicate) = &node.predicate {
         add_expression(&mut counted.tests, predicate, reached);
     }
+    let branches_meet = node.branches.iter().any(|branch| branch.direction == Direction::Both);
     for branch in &node.branches {
         let next = &branch.node;
         let is_bare = next.predicate.is_none() && next.branches.is_empty() && next.nested.is_empty();
         let degree = sizes.degree(&branch.types, branch.direction, by_edges);
         let followed = (reached * degree).min(sizes.edges(&branch.types, branch.direction));
-        if is_bare && node.rules.is_empty() {
-            // The number of edges is enough.
+        if is_bare {
+            // Numbers of edges are enough, unless one may come by two branches.
+            let may_meet = !node.rules.is_empty() && branches_meet;
+            counted.merged += if may_meet { followed } else { 0.0 };
             continue;
         }
         counted.edges += followed;

@@ -50,6 +50,8 @@ fn explain_tells_a_time_or_the_reason_why_not() {
     }
     let told = line(&database, "EXPLAIN CALL algo.pagerank() YIELD node RETURN node");
     assert_eq!(told, "estimated time: unknown (CALL algo.pagerank: see algo.pagerank.estimate)");
+    let told = line(&database, "EXPLAIN LOAD CSV FROM 'file:///x.csv' AS row RETURN row");
+    assert_eq!(told, "estimated time: unknown (LOAD CSV)");
     let told = report(&database, "EXPLAIN CALL algo.pagerank() YIELD node RETURN node").json();
     assert!(told.contains("\"estimatedNs\":null") && told.contains("\"unknown\":\"CALL algo.pagerank"), "{told}");
     let told = report(&database, "EXPLAIN MATCH (n) RETURN n").json();
