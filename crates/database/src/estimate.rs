@@ -72,6 +72,8 @@ pub(crate) struct Around<'a> {
     pub(crate) calibration: Calibration,
     /// Threads that may run it.
     pub(crate) threads: usize,
+    /// The store lies on a ring of machines.
+    pub(crate) is_ring: bool,
 }
 
 impl TimeEstimate {
@@ -151,12 +153,11 @@ fn wall_ns(work_ns: f64, threads: usize) -> f64 {
 
 /// The reason for which no time can be told.
 fn unknown(plan: &Plan, lines: &[PlanLine], around: &Around<'_>) -> Option<String> {
-    let capabilities = around.view.capabilities();
-    if capabilities.is_remote {
+    if around.is_ring {
         return Some("the store lies on other machines".to_owned());
     }
     // Plans are over dense ids where nothing is attached.
-    let asked = if capabilities.dense_node_ids { Vec::new() } else { statements::of(plan, around.view) };
+    let asked = if around.view.capabilities().dense_node_ids { Vec::new() } else { statements::of(plan, around.view) };
     if let Some((at, statement)) = asked.iter().enumerate().find_map(|(at, all)| Some((at, all.first()?))) {
         let source = statement.split(": ").next().unwrap_or_default();
         return Some(format!("{} asks the source {source}", lines.get(at).map_or("an operator", |line| line.operator)));

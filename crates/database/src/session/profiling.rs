@@ -7,6 +7,7 @@ use model::{ReadView, Result};
 use super::Session;
 use super::account::Account;
 use crate::advice::{self, Ground};
+use crate::engine::is_ring;
 use crate::estimate::Around;
 use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
@@ -21,7 +22,8 @@ impl Session {
     ) -> Around<'a> {
         let calibration = self.database.shared.statements.calibration();
         let threads = if compiled.is_parallel { self.database.config().threads } else { 1 };
-        Around { view, catalog, calibration, threads }
+        let is_ring = is_ring(self.database.path());
+        Around { view, catalog, calibration, threads, is_ring }
     }
 
     /// The report of `PROFILE`.
