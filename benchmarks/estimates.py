@@ -3,8 +3,9 @@
 Generated statements of each graph are explained, profiled and run. Printed is the distribution of max(e/a, a/e), e the estimated and a
 the measured time: as EXPLAIN tells it, with the rows that came in place of those expected, which leaves the error of the unit costs, and
 the factor between the two, which is the error of the expected rows. A statement is run ROUNDS (7) times in turn with all others, with its
-plan in the cache; the lower quartile counts, since others use the machine too, without the time of its consumer. One thread runs them, or all with THREADS=all. Of the matches that
-CountMatches counts it is not known how many came on the way: statements with it are `counted`. `calibrated` is what EXPLAIN tells after they ran; it is left out if the program was built with other unit costs than the source has.
+plan in the cache; the lower quartile counts, since others use the machine too, without the time of its consumer. One thread runs them, or
+all with THREADS=all. How many matches came on the way of CountMatches is not known: statements with it are `counted`. `calibrated` is
+what EXPLAIN tells after they ran; it is left out if the program was built with other unit costs than the source has.
 
     KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER
     KNOT=target/release/knot python3 benchmarks/estimates.py FOLDER --fit social:1

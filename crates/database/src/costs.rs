@@ -189,7 +189,7 @@ fn kind(plan: &Plan, slot: SlotId) -> SlotKind {
     plan.slots.get(slot.0 as usize).map_or(SlotKind::Any, |info| info.kind)
 }
 
-/// How often an operator runs, and which share of its rows is asked for.
+/// Number of times that an operator runs, and the share of its rows that is asked for.
 #[derive(Clone, Copy)]
 struct Times {
     runs: f64,
@@ -283,7 +283,7 @@ impl Walk<'_> {
         least
     }
 
-    /// How often a subplan runs for so many rows: one that looks at a node of the row alone, once for each node at most.
+    /// Number of times that a subplan runs for so many rows: one that looks at a node of the row alone, once for each node at most.
     fn runs(&self, subplan: &Operator, rows: f64) -> f64 {
         let mut is_of_one = false;
         subplan.each(&mut |operator| {
@@ -308,7 +308,7 @@ impl Walk<'_> {
                 work.add(Unit::ScannedNode, out.max(self.sizes.nodes(labels) * first));
             }
             Kind::NodeScan { .. } | Kind::NodeUnionScan { .. } => work.add(Unit::ScannedNode, out),
-            Kind::NodeLookup { .. } | Kind::NodeById { .. } | Kind::EdgeById { .. } => {
+            Kind::NodeLookup { .. } | Kind::NodeById { .. } => {
                 work.add(Unit::Lookup, first.max(out));
             }
             Kind::IndexSeek { .. } => {
@@ -414,7 +414,7 @@ impl Walk<'_> {
                 work.add(Unit::SetProperty, rows * maps.map(entries_of).sum::<f64>());
             }
             OperatorKind::Set { items, .. } => {
-                // What is there already is changed once more at the commit.
+                // Nodes and edges that are there are changed once more at the commit.
                 work.add(Unit::SetProperty, 2.0 * rows * items.iter().map(set).sum::<f64>());
             }
             OperatorKind::Delete { expressions, .. } => work.add(Unit::Deleted, rows * expressions.len() as f64),
@@ -446,7 +446,7 @@ fn reads_all(kind: &OperatorKind) -> bool {
 fn rows_evaluated(kind: &OperatorKind, first: f64, out: f64) -> f64 {
     match kind {
         OperatorKind::Limit { .. } | OperatorKind::Skip { .. } => 1.0,
-        // What follows an edge is asked of all of them.
+        // Conditions on edges are asked of all of them.
         OperatorKind::VariableExpand { .. } | OperatorKind::ShortestPath { .. } | OperatorKind::PathSearch { .. } => {
             out
         }

@@ -29,7 +29,7 @@ fn plan(database: &Database, view: &dyn ReadView, text: &str) -> Arc<Plan> {
     plan.expect(text).expect("it is a query")
 }
 
-/// How many of some units a statement has, by the rows that are expected.
+/// Checks how many of some units a statement has, by the rows that are expected.
 fn check(text: &str, expected: &[(Unit, f64)]) {
     let (_folder, database) = filled();
     let view = database.store().read().expect("it is read");
