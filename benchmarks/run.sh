@@ -10,9 +10,9 @@
 # roads, and on Rome's if ROADS names a folder with it; and generated questions to attached databases beside SQL
 # (sources/questions.py).
 # Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
-# Advice compared with what it brings (advice.py).
+# Advice compared with what it brings (advice.py). Estimated times compared with measured ones (estimates.py).
 # A server beside Neo4j, if NEO4J names a folder with its jars (server.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice analytics analytics_large python sources server introspect"
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice estimates analytics analytics_large python sources server introspect"
 # chooses. With BASE, a folder with the programs of another build as in target/release, and PEERS=base, the parts graph, cypher,
 # and analytics compare the two builds.
 set -euo pipefail
@@ -29,7 +29,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory indexes cypher shapes advice analytics analytics_large python sources server introspect}
+parts=${PARTS:-graph store memory indexes cypher shapes advice estimates analytics analytics_large python sources server introspect}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -44,6 +44,7 @@ for part in $parts; do
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
     advice)
       mkdir -p "$cache/advice"; KNOT=target/release/knot "$python" benchmarks/advice.py "$cache/advice" "${CASES:-100}" ${SEED:+"$SEED"} ;;
+    estimates) KNOT=target/release/knot "$python" benchmarks/estimates.py "$cache/estimates" ;;
     server)
       "$python" -c 'import neo4j' 2>/dev/null || "$cache/env/bin/pip" install --quiet neo4j==6.0.3
       cargo build --release --quiet -p knotwork-client --example server_load

@@ -8,7 +8,7 @@ peer with another answer does not count.
 Printed are the distribution of the ratios (ours / best peer) and the ten worst.
 
 QUERIES (70, and a seventh of them of paths) for each graph, SEED (1), PEERS (duckdb,ladybug,neug), SECONDS (20) the time of a series,
-SMALL=1 for graphs that take seconds to make and to ask. KNOT and RUNNER name the programs, as for cypher.py.
+SIZE (large) of the graphs: middle, or small, which take seconds to make and to ask. KNOT and RUNNER name the programs, as for cypher.py.
 """
 import os
 import random
@@ -25,7 +25,13 @@ from suites import Query, Suite
 QUERIES = int(os.environ.get("QUERIES", 70))
 SEED = int(os.environ.get("SEED", 1))
 PEERS = os.environ.get("PEERS", "duckdb,ladybug,neug").split(",")
-SMALL = bool(os.environ.get("SMALL"))
+SIZE = os.environ.get("SIZE", "large")
+#: Persons, their friendships, companies; scale of the Kronecker graph; flights.
+SIZES = {
+    "small": ((2_000, 20_000, 100), 10, 20_000),
+    "middle": ((20_000, 400_000, 1_000), 13, 200_000),
+    "large": ((100_000, 5_000_000, 10_000), 16, 1_000_000),
+}
 #: The first is left out of the figures.
 ROUNDS = ("first", "second", "third", "fourth")
 
@@ -210,12 +216,13 @@ def generated(shape):
     return make
 
 
-def suites(names):
+def graphs_of_size():
+    """By name: what writes a graph, with which arguments, and its shape."""
     below = lambda low, high: lambda rng: f"{rng.choice(['<', '>=', '='])} {rng.randint(low, high)}"
-    persons, knows, companies = (2_000, 20_000, 100) if SMALL else (100_000, 5_000_000, 10_000)
-    scale = 10 if SMALL else 16
-    flown = 20_000 if SMALL else 1_000_000
-    known = {
+    if SIZE not in SIZES:
+        sys.exit(f"SIZE is {SIZE}, expected one of: {', '.join(SIZES)}")
+    (persons, knows, companies), scale, flown = SIZES[SIZE]
+    return {
         "social": (social.write, (persons, knows, companies),
                    Shape([Edges("KNOWS", "Person", "Person"), Edges("WORKS_AT", "Person", "Company")],
                          {"Person": ("age", below(18, 80))}, {"Person": persons, "Company": companies}, [1, 2, 2, 3, 3, 4])),
@@ -225,6 +232,14 @@ def suites(names):
                           {"Airport": ("size", below(1, 5)), "Airline": ("rank", below(0, 9))},
                           {"Airport": 300, "Airline": 30}, [1, 1, 2])),
     }
+
+
+def shape_of(name):
+    return graphs_of_size()[name][2]
+
+
+def suites(names):
+    known = graphs_of_size()
     for name in names or known:
         write, arguments, shape = known[name]
         labels = sorted(shape.counts)

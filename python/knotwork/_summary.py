@@ -88,6 +88,19 @@ class Summary:
         return self._report["waterfall"]["parts"] if "waterfall" in self._report else None
 
     @property
+    def estimated_time(self) -> Optional[float]:
+        """Seconds that the statement was expected to take, for ``EXPLAIN`` and ``PROFILE``; ``None`` where no estimate is possible.
+
+        >>> import knotwork
+        >>> with knotwork.connect() as db:
+        ...     summary = db.execute("EXPLAIN MATCH (n) RETURN count(n)").summary
+        >>> 0 < summary.estimated_time < 1
+        True
+        """
+        time_ns = self._report.get("estimatedNs")
+        return None if time_ns is None else time_ns / 1e9
+
+    @property
     def finding(self) -> Optional[str]:
         """One sentence that says where the time went and what would change it, for ``PROFILE``."""
         return self._report.get("finding")

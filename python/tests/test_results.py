@@ -202,6 +202,7 @@ def test_summaries(db):
     assert any("Persn" in hint for hint in result.summary.hints)
     plan = db.execute("EXPLAIN MATCH (n:Person) RETURN n.name").summary
     assert plan.plan and plan.plan_tree["operator"] and "rows" not in plan.plan_tree
+    assert plan.estimated_time > 0 and "estimated time: " in plan.plan
     result = db.execute("PROFILE MATCH (n:Person) RETURN n.name")
     assert result.summary.plan_tree["rows"] == 2
     assert plan.waterfall is None and plan.finding is None

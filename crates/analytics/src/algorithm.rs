@@ -14,7 +14,7 @@ pub(crate) use calls::{GraphProcedure, procedures_of};
 
 pub use crate::graph::Needs;
 
-use crate::graph::{Execution, Graph, Selection};
+use crate::graph::{Execution, Graph, Passes, Selection};
 use crate::held::SearchContext;
 use crate::settings::{Settings, Table};
 
@@ -131,6 +131,11 @@ pub trait Algorithm: Send + Sync + 'static {
     /// Bytes of state for each node that must lie in memory where edges are streamed and the rest of the state, which is
     /// needed in order alone, lies in temporary files; `None` if that cannot be: then [`Run::spills`] is false.
     fn spilled_bytes(_config: &Self::Config, _is_weighted: bool) -> Option<usize> {
+        None
+    }
+    /// The passes over all edges that a run makes at the most; `None` where their number depends on the graph, or their time was not
+    /// measured: then `estimate` tells none.
+    fn passes(_config: &Self::Config, _is_weighted: bool) -> Option<Passes> {
         None
     }
     /// Runs. Progress is reported in iterations or edges; every loop over edges checks for interruption.

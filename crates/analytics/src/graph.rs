@@ -5,9 +5,11 @@
 //!
 //! - [`both`]: rows of both sides at once.
 //! - [`choice`]: which way to read, what it needs, and how that is shown.
+//! - [`pass_time`]: how long passes take.
 
 pub(crate) mod both;
 pub(crate) mod choice;
+pub(crate) mod pass_time;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ pub use crate::execution::{Execution, Pace};
 pub use crate::projection::Selection;
 pub use crate::rows::{RowBlock, RowSink, Rows, Side};
 pub use choice::{Estimate, Needs};
+pub use pass_time::{Kernel, PassCost, Passes};
 
 use crate::graph_view::GraphView;
 use crate::numbering::Numbering;

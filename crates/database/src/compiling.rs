@@ -5,11 +5,12 @@ use std::sync::Arc;
 use cypher::ast::Maintenance;
 use cypher::catalog::{Catalog, CompileContext};
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{CopyPlan, CopyValue, Plan, PlanMode, SourceStatement, Statement, explain};
+use cypher::plan::{CopyPlan, CopyValue, Plan, PlanMode, Prefix, SourceStatement, Statement, explain};
 use model::limits::{PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX};
 use model::{Interrupt, ReadView, Result, Schema};
 
 use crate::administration::Administration;
+use crate::estimate::Expectation;
 use crate::outlook::{Action, Outlook};
 use crate::phases::{Phase, Stopwatch};
 use crate::plan_cache::{Compiled, PlanCache, fingerprint};
@@ -99,7 +100,9 @@ pub(crate) fn compile(
     let outlook = Outlook::of_plan(prefix, &plan);
     let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
     let (entry, shape) = (statements.entry(text), explain::shape(&plan));
-    let compiled = Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel, entry, shape };
+    let expectation = if prefix == Prefix::None { Expectation::of(&plan, view) } else { None };
+    let compiled =
+        Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel, entry, shape, expectation };
     let compiled = Arc::new(compiled);
     if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
         plans.put(text, basis, compiled.clone());

@@ -6,6 +6,7 @@
 //! - [`outlook`]: what is known of a statement before it runs.
 //! - [`phases`]: the time of a statement by phases.
 //! - `statements`: statistics of the statements that were run, for `SHOW STATEMENTS`.
+//! - `costs`: the work of a plan in units, and what each costs. [`estimate`]: the time that a plan should take.
 //! - [`plan_report`], [`statistics`]: the output of `EXPLAIN` and `PROFILE`, and the planner's statistics as rows.
 //! - `attempts`: transactions that are tried again after a conflict.
 //! - [`line_log`]: a file of lines of JSON.
@@ -46,9 +47,11 @@ mod attachments;
 mod attempts;
 mod compiling;
 mod copy;
+mod costs;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
 mod engine;
+pub mod estimate;
 pub mod export;
 mod files;
 pub mod import;
@@ -86,6 +89,7 @@ pub use attach::{
 pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
 pub use engine::is_ring;
+pub use estimate::{Calibration, TimeEstimate};
 pub use exec::Quota;
 pub use exec::profile::Counters;
 pub use files::FileAccess;

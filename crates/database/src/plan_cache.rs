@@ -12,6 +12,7 @@ use exec::Prepared;
 use model::limits::PLAN_CACHE_ENTRIES;
 use model::{LabelId, Map, Schema, Span, Statistics};
 
+use crate::estimate::Expectation;
 use crate::outlook::Outlook;
 use crate::statements::Entry;
 
@@ -35,6 +36,8 @@ pub(crate) struct Compiled {
     pub(crate) entry: Arc<Entry>,
     /// The shape of its plan.
     pub(crate) shape: u64,
+    /// The time that its runs should take, if they tell anything of unit costs.
+    pub(crate) expectation: Option<Expectation>,
 }
 
 /// A plan and the fingerprint of the facts it rests on.

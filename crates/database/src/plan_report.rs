@@ -5,9 +5,9 @@ use std::sync::Arc;
 use cypher::plan::{OperatorId, Plan, explain};
 use exec::OperatorProfile;
 use exec::profile::Summary;
-use model::ReadView;
 use serde_json::{Value as Json, json};
 
+use crate::estimate::{Around, TimeEstimate};
 use crate::phases::Phases;
 use crate::statements::without_literals_and_texts;
 pub(crate) use findings::picked_scans;
@@ -15,7 +15,7 @@ use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
 pub(crate) use waterfall::waits_json;
 
 mod findings;
-mod statements;
+pub(crate) mod statements;
 mod waterfall;
 
 pub use waterfall::{Part, PartKind, Waterfall};
@@ -44,6 +44,8 @@ pub struct PlanReport {
     pub lines: Vec<PlanLine>,
     /// The time of the statement in parts, after `PROFILE`.
     pub waterfall: Option<Waterfall>,
+    /// The time that the statement was expected to take; `None` where another process has made the report.
+    pub estimate: Option<TimeEstimate>,
     /// The index or sort key by which the statement would be faster, and its nanoseconds then, after `PROFILE`.
     pub advice: Option<(String, f64)>,
     text: String,
@@ -78,15 +80,22 @@ impl PlanReport {
         self.waterfall.as_ref().map_or(0, |waterfall| waterfall.whole_ns)
     }
 
-    /// The report of `EXPLAIN` for a view.
-    pub(crate) fn explain(plan: &Plan, view: &dyn ReadView) -> PlanReport {
-        let lines = lines(plan, statements::of(plan, view), &|_| None);
-        let text = with_statements(explain::text(plan), &lines);
-        PlanReport { lines, text, ..PlanReport::default() }
+    /// The report of `EXPLAIN`.
+    pub(crate) fn explain(plan: &Plan, around: &Around<'_>) -> PlanReport {
+        let lines = lines(plan, statements::of(plan, around.view), &|_| None);
+        let estimate = TimeEstimate::of(plan, &lines, around);
+        let text = with_statements(explain::text(plan), &lines) + "\n" + &estimate.text();
+        PlanReport { lines, text, estimate: Some(estimate), ..PlanReport::default() }
     }
 
     /// The report of `PROFILE` of a statement that has come through these phases.
-    pub(crate) fn profile(plan: &Plan, summary: &Summary, phases: &Phases, has_sources: bool) -> PlanReport {
+    pub(crate) fn profile(
+        plan: &Plan,
+        summary: &Summary,
+        phases: &Phases,
+        around: &Around<'_>,
+        has_sources: bool,
+    ) -> PlanReport {
         let actual = |id| summary.profile.get(&id).copied().unwrap_or_default();
         let of_sources = if has_sources { SOURCE_COLUMNS } else { &[] };
         let columns = || COLUMNS.iter().chain(of_sources);
@@ -98,8 +107,9 @@ impl PlanReport {
         let mut waterfall = Waterfall::of(phases, &lines);
         let scans = findings::picked_scans(plan, &ids);
         waterfall.finding = findings::finding(&Evidence { waterfall: &waterfall, lines: &lines, scans });
-        let text = explain::text_with(plan, &heads, &cells) + &waterfall.text();
-        PlanReport { lines, waterfall: Some(waterfall), text, ..PlanReport::default() }
+        let estimate = TimeEstimate::of(plan, &lines, around);
+        let text = explain::text_with(plan, &heads, &cells) + "\n" + &estimate.text() + &waterfall.text();
+        PlanReport { lines, waterfall: Some(waterfall), text, estimate: Some(estimate), ..PlanReport::default() }
     }
 
     /// Adds advice.
@@ -127,24 +137,26 @@ impl PlanReport {
         &self.text
     }
 
-    /// The report as JSON: `{"plan": {operator, details, estimatedRows, …, children: […]}}`, and after `PROFILE` the
-    /// `waterfall` and the `finding`. Keys keep their meaning from version to version; new ones may be added.
+    /// The report as JSON: `{"plan": {operator, details, estimatedRows, …, children: […]}, "estimatedNs", "estimate"}`, and after
+    /// `PROFILE` the `waterfall` and the `finding`. Keys keep their meaning from version to version; new ones may be added.
     pub fn json(&self) -> String {
         if let Some(told) = &self.told {
             return told.clone();
         }
         let mut rest = self.lines.as_slice();
         let plan = tree(&mut rest).unwrap_or(Json::Null);
-        match &self.waterfall {
-            None => json!({ "plan": plan }).to_string(),
-            Some(waterfall) => {
-                let mut told = json!({ "plan": plan, "waterfall": waterfall.json(), "finding": waterfall.finding });
-                if let Some((statement, after_ns)) = &self.advice {
-                    told["advice"] = json!({ "statement": statement, "predictedNs": after_ns });
-                }
-                told.to_string()
-            }
+        let mut told = json!({ "plan": plan });
+        if let Some(estimate) = &self.estimate {
+            estimate.add_to(&mut told);
         }
+        if let Some(waterfall) = &self.waterfall {
+            told["waterfall"] = waterfall.json();
+            told["finding"] = waterfall.finding.as_str().into();
+        }
+        if let Some((statement, after_ns)) = &self.advice {
+            told["advice"] = json!({ "statement": statement, "predictedNs": after_ns });
+        }
+        told.to_string()
     }
 }
 

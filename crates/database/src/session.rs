@@ -510,7 +510,9 @@ impl Session {
     }
 
     fn explain(&self, compiled: &Compiled, snapshot: Option<&dyn ReadView>) -> Result<StatementSummary> {
-        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, self.view(snapshot)?))))
+        let registry = self.registry();
+        let around = self.around(self.view(snapshot)?, &*registry, compiled);
+        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, &around))))
     }
 
     fn run_query(
@@ -556,11 +558,10 @@ impl Session {
         let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
         account.spilled(spilled_bytes);
         let summary = summary?;
-        let mut report =
-            (compiled.prefix == Prefix::Profile).then(|| account.report(&compiled.plan, &summary, has_sources));
-        if let Some(report) = report.as_mut().filter(|_| !has_sources) {
-            self.advise_on(report, text, compiled)?;
-        }
+        let report = match compiled.prefix {
+            Prefix::Profile => Some(self.profile(account, (text, compiled), &summary, has_sources)?),
+            _ => None,
+        };
         let counters = summary.counters;
         Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report) })
     }

@@ -16,6 +16,7 @@ use model::limits::{STATEMENT_TEXT_BYTES_MAX, STATEMENTS_BYTES_MAX, STATEMENTS_M
 use model::meter::{Meter, Wait};
 use model::{Consumer, Map, MemoryBudget, Value};
 
+use crate::estimate::{Calibration, Expectation};
 use crate::phases::{Phase, Phases};
 use histogram::Histogram;
 
@@ -43,6 +44,8 @@ pub(crate) struct Call<'c> {
     pub(crate) now_ns: u64,
     /// The shape of its plan; `None` if it has none.
     pub(crate) plan: Option<u64>,
+    /// The time that it should take, if that can be compared.
+    pub(crate) expectation: Option<Expectation>,
 }
 
 /// Sums over the calls of a statement.
@@ -60,6 +63,8 @@ struct Figures {
     /// When the last plan was used, and its shape.
     plan: (u64, Option<u64>),
     times: Histogram,
+    /// Nanoseconds of the calls that can be compared with what was expected of them: as measured, and by unit costs.
+    compared_ns: (f64, f64),
 }
 
 impl Figures {
@@ -79,6 +84,12 @@ impl Figures {
             self.plan = (call.now_ns, call.plan);
         }
         self.times.count(whole_ns);
+        if let Some(expectation) =
+            call.expectation.filter(|expectation| !call.has_failed && expectation.is_met(call.rows))
+        {
+            self.compared_ns.0 += call.phases.worked_ns(Phase::Run) as f64;
+            self.compared_ns.1 += expectation.run_ns;
+        }
     }
 
     fn add(&mut self, other: &Figures) {
@@ -95,6 +106,8 @@ impl Figures {
             self.plan = other.plan;
         }
         self.times.add(&other.times);
+        self.compared_ns.0 += other.compared_ns.0;
+        self.compared_ns.1 += other.compared_ns.1;
     }
 }
 
@@ -148,6 +161,18 @@ impl Entry {
         let mut sum = Figures::default();
         self.shards.iter().filter_map(|shard| lock(shard).clone()).for_each(|figures| sum.add(&figures));
         sum
+    }
+
+    /// Nanoseconds of the calls that can be compared over those by unit costs.
+    fn factor(&self) -> Option<f64> {
+        let (mut measured, mut expected) = (0.0, 0.0);
+        for shard in &self.shards {
+            if let Some(figures) = &*lock(shard) {
+                measured += figures.compared_ns.0;
+                expected += figures.compared_ns.1;
+            }
+        }
+        (measured > 0.0 && expected > 0.0).then(|| measured / expected)
     }
 
     /// Takes it out of the table, with its figures.
@@ -263,6 +288,12 @@ impl Statements {
         entries.sort_by(|one, other| one.text.cmp(&other.text));
         entries.iter().for_each(|entry| self.remove(&mut table, entry));
         entries.len()
+    }
+
+    /// The factor between unit costs and this process.
+    pub(crate) fn calibration(&self) -> Calibration {
+        let entries: Vec<Arc<Entry>> = self.table().by_text.values().cloned().collect();
+        Calibration::of(entries.iter().filter_map(|entry| entry.factor()).collect())
     }
 
     /// The rows of `SHOW STATEMENTS`: those that took most time in all come first.

@@ -158,13 +158,17 @@ impl Words {
     pub(crate) const HTTP: Words = Words { arguments: "arguments", rows: "records" };
 }
 
-/// The plan of a statement that tells it, and true if it was run. The finding stands at the root.
+/// The plan of a statement that tells it, and true if it was run. The estimated time in nanoseconds and the finding stand at the root.
 pub(crate) fn plan(ending: &Ending<'_>, words: Words) -> Option<(bool, Value)> {
     let report = ending.summary.report.as_ref()?;
     let is_profile = report.lines.first()?.actual.is_some();
     let finding = report.waterfall.as_ref().map(|waterfall| waterfall.finding.as_str());
+    let estimated_ns = report.estimate.as_ref().and_then(|estimate| estimate.time_ns.as_ref().ok());
+    let estimated = estimated_ns.map(|&ns| entry("EstimatedTime", Value::Float(ns)));
+    let finding = finding.map(|finding| entry("Finding", Value::String(finding.to_owned())));
+    let of_root = estimated.into_iter().chain(finding).collect();
     let mut rest = report.lines.as_slice();
-    Some((is_profile, operator(&mut rest, finding, words)))
+    Some((is_profile, operator(&mut rest, of_root, words)))
 }
 
 fn entry(key: &str, value: Value) -> (String, Value) {
@@ -179,8 +183,8 @@ fn numbers<const N: usize>(entries: [(&str, u64); N]) -> impl Iterator<Item = (S
     entries.map(|(key, number)| entry(key, Value::Int(number as i64))).into_iter()
 }
 
-/// The first of the lines as a map, with those below it, which are taken from `rest`.
-fn operator(rest: &mut &[PlanLine], finding: Option<&str>, words: Words) -> Value {
+/// The first of the lines as a map, with further arguments, and those below it, which are taken from `rest`.
+fn operator(rest: &mut &[PlanLine], further: Vec<(String, Value)>, words: Words) -> Value {
     let Some((first, below)) = rest.split_first() else { return Value::Map(Vec::new()) };
     let end = below.iter().position(|line| line.depth <= first.depth).unwrap_or(below.len());
     let (mut lines, behind) = below.split_at(end);
@@ -192,7 +196,7 @@ fn operator(rest: &mut &[PlanLine], finding: Option<&str>, words: Words) -> Valu
         let waits = actual.wall_waits.total();
         numbers([("Memory", actual.memory_peak), ("WallTime", actual.wall_ns), ("WaitTime", waits)])
     }));
-    arguments.extend(finding.map(|finding| entry("Finding", Value::String(finding.to_owned()))));
+    arguments.extend(further);
     let mut entries = texts([("operatorType", first.operator)]);
     entries.push(entry("identifiers", Value::List(Vec::new())));
     entries.push(entry(words.arguments, Value::Map(arguments)));
@@ -209,7 +213,7 @@ fn operator(rest: &mut &[PlanLine], finding: Option<&str>, words: Words) -> Valu
     }));
     let mut children = Vec::new();
     while !lines.is_empty() {
-        children.push(operator(&mut lines, None, words));
+        children.push(operator(&mut lines, Vec::new(), words));
     }
     entries.push(entry("children", Value::List(children)));
     Value::Map(entries)

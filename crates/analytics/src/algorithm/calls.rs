@@ -22,13 +22,14 @@ use crate::settings::{Row, Settings, names_of};
 use crate::view_cache::ViewCache;
 
 const TIMES: [YieldSpec; 2] = [column("preProcessingMillis", "INTEGER"), column("computeMillis", "INTEGER")];
-const ESTIMATE: [YieldSpec; 6] = [
+const ESTIMATE: [YieldSpec; 7] = [
     column("execution", "STRING"),
     column("requiredMemory", "STRING"),
     column("bytesMin", "INTEGER"),
     column("bytesReadPerPass", "INTEGER"),
     column("nodeCount", "INTEGER"),
     column("relationshipCount", "INTEGER"),
+    column("seconds", "FLOAT"),
 ];
 /// Edges that one call to the store makes.
 const WRITE_ROWS: usize = 10_000;
@@ -439,7 +440,9 @@ fn estimate<A: Algorithm>(
         _ => None,
     };
     let estimate = asked.choose_within(context, views, context.workspace.bytes_free() as u64, nodes)?;
-    send_row(sink, &choice::row(&estimate))
+    let passes = A::passes(&asked.config, asked.weight.is_some());
+    let seconds = passes.and_then(|passes| estimate.seconds(passes, asked.needs.sides));
+    send_row(sink, &choice::row(&estimate, seconds))
 }
 
 fn write<A: Algorithm>(

@@ -24,7 +24,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph, Rows};
+use crate::graph::pass_time::VOTE;
+use crate::graph::{Execution, Graph, Passes, Rows};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::parallel::split_mut;
@@ -386,6 +387,10 @@ impl crate::Algorithm for Algorithm {
     fn spilled_bytes(_config: &Config, _is_weighted: bool) -> Option<usize> {
         // Labels, two bits, and the pieces that threads work on; at the end, a bit for each label that is used.
         Some(size_of::<u32>() + 1)
+    }
+
+    fn passes(config: &Config, _is_weighted: bool) -> Option<Passes> {
+        Some(Passes { count: config.max_iterations, kernel: VOTE })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

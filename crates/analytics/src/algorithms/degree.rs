@@ -11,7 +11,8 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph, Side};
+use crate::graph::pass_time::COUNT;
+use crate::graph::{Execution, Graph, Passes, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
 use crate::pull::Pull;
@@ -70,6 +71,10 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 0,
             executions: &[Execution::Streaming, Execution::Memory],
         }
+    }
+
+    fn passes(_config: &(), is_weighted: bool) -> Option<Passes> {
+        (!is_weighted).then_some(Passes { count: 1, kernel: COUNT })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

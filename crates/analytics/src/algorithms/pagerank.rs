@@ -27,7 +27,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph, Rows, Side};
+use crate::graph::pass_time::RANK;
+use crate::graph::{Execution, Graph, Passes, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::program::Plain;
@@ -390,6 +391,12 @@ impl crate::Algorithm for Algorithm {
         let is_general = is_weighted || !config.sources.is_empty();
         // Shares, and the pieces that threads work on.
         if is_general { None } else { Some(share_bytes + 1) }
+    }
+
+    fn passes(config: &Personalized, is_weighted: bool) -> Option<Passes> {
+        // Of personal ranks a pass takes more.
+        let is_plain = !is_weighted && config.sources.is_empty();
+        is_plain.then_some(Passes { count: config.config.max_iterations, kernel: RANK })
     }
 
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {

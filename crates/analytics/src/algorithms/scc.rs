@@ -22,7 +22,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::pass_time::DEPTH_FIRST;
+use crate::graph::{Execution, Graph, Passes};
 use crate::graph_view::{GraphView, Sides};
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
@@ -174,6 +175,10 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 0,
             executions: &[Execution::Memory, Execution::Streaming],
         }
+    }
+
+    fn passes(_config: &(), _is_weighted: bool) -> Option<Passes> {
+        Some(Passes { count: 1, kernel: DEPTH_FIRST })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -24,7 +24,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::pass_time::UNION;
+use crate::graph::{Execution, Graph, Passes};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
@@ -252,6 +253,10 @@ impl crate::Algorithm for Algorithm {
 
     fn figures_bytes(_config: &(), _is_weighted: bool) -> Option<usize> {
         Some(size_of::<u32>())
+    }
+
+    fn passes(_config: &(), _is_weighted: bool) -> Option<Passes> {
+        Some(Passes { count: 1, kernel: UNION })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -220,8 +220,8 @@ fn too_little(estimates: &[Estimate], bytes_free: u64) -> model::Error {
         .with_remedy("raise the memory limit (--memory-limit, --query-memory), or name fewer labels and types")
 }
 
-/// An estimate as the row of `estimate` procedures.
-pub(crate) fn row(estimate: &Estimate) -> Vec<Value> {
+/// An estimate as the row of `estimate` procedures, with its seconds if they are known.
+pub(crate) fn row(estimate: &Estimate, seconds: Option<f64>) -> Vec<Value> {
     let count = |number: u64| Value::Int(number.cast_signed());
     vec![
         Value::string(estimate.execution.name()),
@@ -230,5 +230,6 @@ pub(crate) fn row(estimate: &Estimate) -> Vec<Value> {
         count(estimate.bytes_per_pass),
         count(estimate.nodes),
         count(estimate.edges),
+        seconds.map_or(Value::Null, Value::Float),
     ]
 }

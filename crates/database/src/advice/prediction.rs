@@ -1,10 +1,8 @@
 //! Prediction: the time of a plan, from what the operators of another plan of the same statement took.
 //!
-//! An operator that both plans have takes what it took, less if fewer rows come to it. One that only the new plan has takes a unit cost for
-//! each row, times the factor by which the present plan was off by the same units on this machine. The rest of the time (compiling, giving
-//! rows) stays.
-//!
-//! The unit costs are those of a store in memory on a processor of 2023; the factor brings others near. `knot advise --verify` says how near.
+//! An operator that both plans have takes what it took, less if fewer rows come to it. One that only the new plan has takes the unit costs of
+//! its work ([`costs`]), times the factor by which the present plan was off by the same units on this machine. The rest of the time
+//! (compiling, giving rows) stays. `knot advise --verify` says how near that comes.
 
 use std::sync::Arc;
 
@@ -13,21 +11,9 @@ use model::{Map, ReadView, Schema, Statistics, Subject};
 
 use super::candidate::Candidate;
 use super::{PredictedTime, Recommendation};
+use crate::costs::{self, Rows, SORT_EDGE_NS, Sizes, Unit, WRITE_ENTRY_NS, WRITE_SORTED_NS};
 use crate::plan_report::{PlanReport, picked_scans};
 
-/// Nanoseconds of an operator: to begin, for each row that comes in, and for each that goes out.
-struct Unit {
-    start: f64,
-    row_in: f64,
-    row_out: f64,
-}
-
-/// Nanoseconds to add an entry to an index when it is made, for each property; and when it is written later.
-const BUILD_ENTRY_NS: f64 = 350.0;
-const WRITE_ENTRY_NS: f64 = 1_500.0;
-/// Nanoseconds to sort an edge by a new sort key, and by which writing it takes longer.
-const SORT_EDGE_NS: f64 = 250.0;
-const WRITE_SORTED_NS: f64 = 150.0;
 /// Bytes of an entry besides its keys; of a number; of a text of unknown length.
 const ENTRY_BYTES: u64 = 5;
 const NUMBER_BYTES: u64 = 9;
@@ -119,44 +105,20 @@ fn writes(kind: &OperatorKind, candidate: &Candidate) -> bool {
 /// The operators of a plan that gives these rows, each with its unit costs.
 fn lines(plan: &Plan, rows: &[f64], view: &dyn ReadView) -> Vec<Line> {
     let told = explain::rows(plan);
-    let scanned = scanned(plan, view);
     let rows_of = |at: usize| rows.get(at).copied().unwrap_or_default();
-    let line = |(at, row): (usize, &explain::PlanRow)| {
-        let rows_in = inputs(&told, at).map(rows_of).sum::<f64>();
-        let unit = unit(row.operator);
-        // A scan reads all nodes of its label, however many a condition within it leaves.
-        let read = scanned.get(&row.id).copied().unwrap_or(0.0) * rows_in.max(1.0);
-        let out = rows_of(at).max(read);
-        let ns = unit.start + rows_in * unit.row_in + out * unit.row_out;
-        Line { name: row.operator, details: row.details.clone(), rows_in, rows: rows_of(at), ns }
+    let came: Map<OperatorId, f64> = told.iter().enumerate().map(|(at, row)| (row.id, rows_of(at))).collect();
+    let sizes = Sizes { schema: view.schema(), statistics: view.estimates() };
+    let mut ns: Map<OperatorId, f64> = Map::default();
+    let came = |id| came.get(&id).copied().unwrap_or_default();
+    costs::each(plan, Rows::Came(&came), sizes, &mut |id, work| *ns.entry(id).or_default() += work.ns());
+    let line = |(at, row): (usize, &explain::PlanRow)| Line {
+        name: row.operator,
+        details: row.details.clone(),
+        rows_in: inputs(&told, at).map(rows_of).sum(),
+        rows: rows_of(at),
+        ns: ns.get(&row.id).copied().unwrap_or_default(),
     };
     told.iter().enumerate().map(line).collect()
-}
-
-/// The nodes that each scan reads.
-fn scanned(plan: &Plan, view: &dyn ReadView) -> Map<OperatorId, f64> {
-    let mut found = Map::default();
-    plan.root.each(&mut |operator| {
-        if let OperatorKind::NodeScan { labels, .. } = &operator.kind {
-            let count = |label: &Arc<str>| view.schema().label(label).map_or(0, |id| view.estimates().label(id));
-            let nodes = labels.iter().map(count).min().unwrap_or_else(|| view.estimates().nodes);
-            found.insert(operator.id, nodes as f64);
-        }
-    });
-    found
-}
-
-fn unit(operator: &str) -> Unit {
-    let (start, row_in, row_out) = match operator {
-        "NodeScan" | "AllNodesScan" => (2_000.0, 0.0, 6.0),
-        "NodeIndexSeek" | "NodeIndexRange" | "EdgeIndexSeek" | "EdgeIndexRange" => (3_000.0, 1_500.0, 80.0),
-        "NodeLookup" => (1_000.0, 800.0, 50.0),
-        "Expand" | "ExpandInto" => (1_000.0, 120.0, 25.0),
-        "Filter" => (500.0, 15.0, 0.0),
-        "Sort" | "Top" | "Aggregate" | "Distinct" => (500.0, 40.0, 10.0),
-        _ => (300.0, 20.0, 20.0),
-    };
-    Unit { start, row_in, row_out }
 }
 
 /// Nanoseconds that a statement takes by another plan.
@@ -270,9 +232,10 @@ pub(super) fn costs(
 ) -> Recommendation {
     let entries = entries(&candidate, schema, statistics);
     let (bytes, build) = match &candidate {
-        Candidate::Index { keys, .. } => {
-            (entries * (ENTRY_BYTES + key_bytes(&candidate, schema, statistics)), BUILD_ENTRY_NS * keys.len() as f64)
-        }
+        Candidate::Index { keys, .. } => (
+            entries * (ENTRY_BYTES + key_bytes(&candidate, schema, statistics)),
+            Unit::IndexEntry.ns() * keys.len() as f64,
+        ),
         Candidate::SortKey { .. } => (0, SORT_EDGE_NS),
     };
     let write_ns = write_ns(&candidate);

@@ -15,7 +15,7 @@ use model::{
 };
 
 /// The statements of each operator, in the order in which plans are shown.
-pub(super) fn of(plan: &Plan, view: &dyn ReadView) -> Vec<Vec<Arc<str>>> {
+pub(crate) fn of(plan: &Plan, view: &dyn ReadView) -> Vec<Vec<Arc<str>>> {
     let mut asking = Asking { view, labels: Map::default(), found: Vec::new(), reads: Map::default() };
     asking.note_labels(&plan.root);
     asking.add(&plan.root);

@@ -4,8 +4,6 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
-use cypher::plan::Plan;
-use exec::profile::Summary;
 use model::meter::{self, Meter};
 use model::platform::Clock;
 use model::{Interrupt, PropertyType, Result};
@@ -16,7 +14,6 @@ use crate::database::Database;
 use crate::outlook::Outlook;
 use crate::phases::Stopwatch;
 use crate::plan_cache::Compiled;
-use crate::plan_report::PlanReport;
 use crate::result::{ResultBatch, StatementSummary};
 use crate::session::ResultSink;
 use crate::slow_log::Ended;
@@ -73,11 +70,6 @@ impl Account {
         self.spilled_bytes.set(bytes);
     }
 
-    /// The report of `PROFILE`.
-    pub(super) fn report(&self, plan: &Plan, summary: &Summary, has_sources: bool) -> PlanReport {
-        PlanReport::profile(plan, summary, &self.watch.phases(), has_sources)
-    }
-
     /// Ends it: the summary tells the times, and the statement is counted, unless it was refused, or only tried and will be
     /// run again.
     pub(super) fn close(
@@ -105,6 +97,7 @@ impl Account {
                 has_failed: outcome.is_err(),
                 now_ns,
                 plan: compiled.map(|compiled| compiled.shape),
+                expectation: compiled.and_then(|compiled| compiled.expectation),
             };
             let statements = &database.shared.statements;
             let entry = compiled.map_or_else(|| statements.entry(text), |compiled| compiled.entry.clone());

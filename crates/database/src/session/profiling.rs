@@ -1,15 +1,53 @@
-//! Advice in the report of `PROFILE`.
+//! Reports of `EXPLAIN` and `PROFILE`, with estimated times, and advice.
 
-use model::Result;
+use cypher::catalog::Catalog;
+use exec::profile::Summary;
+use model::{ReadView, Result};
 
 use super::Session;
+use super::account::Account;
 use crate::advice::{self, Ground};
+use crate::engine::is_ring;
+use crate::estimate::Around;
 use crate::plan_cache::Compiled;
 use crate::plan_report::PlanReport;
 
 impl Session {
+    /// The surroundings of a plan whose time is estimated.
+    pub(super) fn around<'a>(
+        &self,
+        view: &'a dyn ReadView,
+        catalog: &'a dyn Catalog,
+        compiled: &Compiled,
+    ) -> Around<'a> {
+        let calibration = self.database.shared.statements.calibration();
+        let threads = if compiled.is_parallel { self.database.config().threads } else { 1 };
+        let is_ring = is_ring(self.database.path());
+        Around { view, catalog, calibration, threads, is_ring }
+    }
+
+    /// The report of `PROFILE`.
+    pub(super) fn profile(
+        &self,
+        account: &Account,
+        (text, compiled): (&str, &Compiled),
+        summary: &Summary,
+        has_sources: bool,
+    ) -> Result<PlanReport> {
+        // The time that this takes is none of the statement's.
+        let phases = account.watch.phases();
+        let registry = self.registry();
+        let snapshot = self.snapshot(&*self.database.store())?;
+        let around = self.around(self.view(snapshot.as_deref())?, &*registry, compiled);
+        let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, has_sources);
+        if !has_sources {
+            self.advise_on(&mut report, text, compiled)?;
+        }
+        Ok(report)
+    }
+
     /// Adds to a profile the index or sort key by which the statement would be faster.
-    pub(super) fn advise_on(&self, report: &mut PlanReport, text: &str, compiled: &Compiled) -> Result<()> {
+    fn advise_on(&self, report: &mut PlanReport, text: &str, compiled: &Compiled) -> Result<()> {
         let registry = self.registry();
         let interrupt = &self.interrupt;
         let snapshot = self.snapshot(&*self.database.store())?;

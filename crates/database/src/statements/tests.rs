@@ -10,7 +10,16 @@ use super::{Call, Statements};
 use crate::phases::Phases;
 
 fn call(phases: &Phases, now_ns: u64) -> Call<'_> {
-    Call { phases, counts: Meter::default(), rows: 2, spilled_bytes: 0, has_failed: false, now_ns, plan: Some(now_ns) }
+    Call {
+        phases,
+        counts: Meter::default(),
+        rows: 2,
+        spilled_bytes: 0,
+        has_failed: false,
+        now_ns,
+        plan: Some(now_ns),
+        expectation: None,
+    }
 }
 
 fn count(statements: &Statements, text: &str, now_ns: u64) {

@@ -76,6 +76,22 @@ const VISITS: &str = r#"{
 }"#;
 
 #[test]
+fn the_time_of_a_source_is_not_estimated_and_that_of_the_store_is() {
+    let world = World::new();
+    let mut session = world.attach();
+    let mut told = |text: &str| {
+        let result = session.query(text, &Parameters::default()).unwrap_or_else(|failure| panic!("{text}: {failure}"));
+        let report = result.summary.report.expect("a plan is told");
+        report.estimate.expect("it is estimated").time_ns
+    };
+    for prefix in ["EXPLAIN", "PROFILE"] {
+        let time = told(&format!("{prefix} MATCH (p:Person) RETURN count(*)"));
+        assert_eq!(time, Err("NodeScan asks the source shop".to_owned()), "{prefix}");
+        assert!(told(&format!("{prefix} MATCH (c:Country) RETURN count(*)")).is_ok_and(|ns| ns > 0.0), "{prefix}");
+    }
+}
+
+#[test]
 fn edges_that_cross_are_copied_where_both_ends_are_native() {
     let world = World::new();
     let write = |name: &str, text: &str| {

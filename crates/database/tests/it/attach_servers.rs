@@ -9,6 +9,7 @@ use parquet::arrow::ArrowWriter;
 use testing::servers;
 use testing::{Folder, golden};
 
+use crate::answer::without_time;
 use crate::engine::answer_of;
 
 const SHOP: &str = r#"{
@@ -129,7 +130,7 @@ fn four_hops_lead_through_four_parts() {
     assert_eq!(rows(&mut session, &back), ["'Ann', 'eve'"]);
     let report = session.query(&format!("EXPLAIN {text}"), &Parameters::default()).unwrap().summary.report.unwrap();
     let told = report.text();
-    check_golden("four_parts.txt", &format!("{text}\n\n{}\n", told.trim_end()), &folder);
+    check_golden("four_parts.txt", &format!("{text}\n\n{}\n", without_time(told).trim_end()), &folder);
     assert!(report.json().contains("\"statements\""), "{}", report.json());
 }
 
@@ -190,7 +191,7 @@ fn plans_and_profiles_of_sources_are_told() {
             let result = result.unwrap_or_else(|failure| panic!("{text}: {failure}"));
             result.summary.report.expect("it is asked for")
         };
-        told.push_str(&format!("{text}\n\n{}\n\n", report("EXPLAIN").text().trim_end()));
+        told.push_str(&format!("{text}\n\n{}\n\n", without_time(report("EXPLAIN").text()).trim_end()));
         for line in report("PROFILE").lines {
             let actual = line.actual.expect("it was run");
             let storage = actual.storage;
