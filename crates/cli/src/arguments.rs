@@ -553,7 +553,8 @@ pub(crate) struct GenerateArguments {
     /// Kind of the graph
     #[arg(value_enum)]
     pub(crate) kind: GeneratedKind,
-    /// Number of nodes (of users, of persons), as 1000, 10k or 1M; of a Kronecker graph the next power of two
+    /// Number of nodes (of users, of persons), as 1000, 10k or 1M; of a Kronecker graph the next power of two, of universities the
+    /// next whole department
     #[arg(short, long, value_name = "COUNT", default_value = "1M", conflicts_with = "scale")]
     pub(crate) nodes: String,
     /// Number of nodes as a power of two
@@ -595,6 +596,8 @@ pub(crate) enum GeneratedKind {
     Ratings,
     /// Persons and their friends
     Social,
+    /// Universities: departments, staff, students and courses (LUBM)
+    Lubm,
 }
 
 /// `knot introspect`.
