@@ -614,6 +614,13 @@ pub(crate) struct IntrospectArguments {
     /// Measure writes too: single ones, commits, and a load of up to a million edges, in a copy and a new store beside the store
     #[arg(long)]
     pub(crate) writes: bool,
+    /// Measure the statements of this file, separated by `;`, in the place of those that are built in. The line `// name: …` before one
+    /// gives its name; $key is the unique key of a node, $node and $target are ids
+    #[arg(long, value_name = "FILE", conflicts_with = "trace")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Measure the statements of this trace that read, which --record wrote, with their parameters
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Another store, on which the fitted costs are judged too
     #[arg(long, value_name = "STORE")]
     pub(crate) beside: Option<PathBuf>,

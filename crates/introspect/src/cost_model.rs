@@ -155,6 +155,20 @@ impl Below<'_> {
                 let each = self.cost(Operation::Hops(Direction::Both, 2))?;
                 (Box::new(move |call, _| Some(call.counts.neighborhoods as f64 * each)), "2-hop both of each node")
             }
+            Operation::Statement(_) => {
+                let api = Below { way: Way::Api, ..*self };
+                let line = api.line(Operation::Neighbors(Direction::Both, Filter::Plain))?;
+                let (node, empty) = (api.cost(Operation::NodeById)?, self.cost(Operation::EmptyStatement)?);
+                let counted = self.found.run(operation, Way::Cypher, Regime::Hot)?;
+                // Calls that are all the same have more hot than cold ones.
+                let model = move |_: &Call, at: usize| {
+                    let Counts { neighborhoods, edges, unique_nodes, .. } = counted.calls.get(at)?.counts;
+                    let parts = [(neighborhoods, line.neighborhood), (edges, line.edge), (unique_nodes, node)];
+                    let sum: f64 = parts.iter().map(|(count, cost)| *count as f64 * cost).sum();
+                    (sum > 0.0).then_some(empty + sum)
+                };
+                (Box::new(model), "an empty statement, nodes found, and neighbours of each")
+            }
             Operation::IngestBulk | Operation::IngestIncrement => {
                 let [node, edge, property] = [Operation::AddNode, Operation::AddEdge, Operation::SetProperty];
                 let (node, edge, property) = (self.cost(node)?, self.cost(edge)?, self.cost(property).unwrap_or(0.0));
