@@ -1,4 +1,4 @@
-//! The operations that a store is measured by, in three layers, and those that write.
+//! The operations that a store is measured by, in layers, and those that write.
 //!
 //! After: Macko, Margo, Seltzer, "Performance introspection of graph databases", 2013.
 
