@@ -20,6 +20,8 @@ pub const FEATURES: [&str; 7] =
 /// Relative errors up to which a prediction is within the model, median and of 90 percent: warm or hot, and cold.
 const ERROR_MAX: (f64, f64) = (0.20, 0.60);
 const COLD_ERROR_MAX: (f64, f64) = (0.50, 1.50);
+/// The model of a statement.
+const STATEMENT_FORMULA: &str = "an empty statement, nodes found, and neighbours of each";
 /// Calls below which nothing is judged.
 const CALLS_MIN: usize = 8;
 
@@ -108,6 +110,21 @@ impl Below<'_> {
         Some(self.run(Operation::Hops(Direction::Both, hops))?.calls.get(at)?.ns as f64)
     }
 
+    /// The model of a statement: what its profile says that it touches, at the costs of calls.
+    fn statement(&self, operation: Operation) -> Option<Box<Model<'_>>> {
+        let api = Below { way: Way::Api, ..*self };
+        let line = api.line(Operation::Neighbors(Direction::Both, Filter::Plain))?;
+        let (node, empty) = (api.cost(Operation::NodeById)?, self.cost(Operation::EmptyStatement)?);
+        // Calls that are all the same have more hot than cold ones.
+        let counted = self.found.run(operation, Way::Cypher, Regime::Hot)?;
+        Some(Box::new(move |_, at| {
+            let Counts { neighborhoods, edges, unique_nodes, .. } = counted.calls.get(at)?.counts;
+            let parts = [(neighborhoods, line.neighborhood), (edges, line.edge), (unique_nodes, node)];
+            let sum: f64 = parts.iter().map(|(count, cost)| *count as f64 * cost).sum();
+            (sum > 0.0).then_some(empty + sum)
+        }))
+    }
+
     /// The model of a call, and its formula.
     fn model(&self, operation: Operation) -> Option<(Box<Model<'_>>, &'static str)> {
         Some(match operation {
@@ -155,20 +172,7 @@ impl Below<'_> {
                 let each = self.cost(Operation::Hops(Direction::Both, 2))?;
                 (Box::new(move |call, _| Some(call.counts.neighborhoods as f64 * each)), "2-hop both of each node")
             }
-            Operation::Statement(_) => {
-                let api = Below { way: Way::Api, ..*self };
-                let line = api.line(Operation::Neighbors(Direction::Both, Filter::Plain))?;
-                let (node, empty) = (api.cost(Operation::NodeById)?, self.cost(Operation::EmptyStatement)?);
-                let counted = self.found.run(operation, Way::Cypher, Regime::Hot)?;
-                // Calls that are all the same have more hot than cold ones.
-                let model = move |_: &Call, at: usize| {
-                    let Counts { neighborhoods, edges, unique_nodes, .. } = counted.calls.get(at)?.counts;
-                    let parts = [(neighborhoods, line.neighborhood), (edges, line.edge), (unique_nodes, node)];
-                    let sum: f64 = parts.iter().map(|(count, cost)| *count as f64 * cost).sum();
-                    (sum > 0.0).then_some(empty + sum)
-                };
-                (Box::new(model), "an empty statement, nodes found, and neighbours of each")
-            }
+            Operation::Statement(_) => (self.statement(operation)?, STATEMENT_FORMULA),
             Operation::IngestBulk | Operation::IngestIncrement => {
                 let [node, edge, property] = [Operation::AddNode, Operation::AddEdge, Operation::SetProperty];
                 let (node, edge, property) = (self.cost(node)?, self.cost(edge)?, self.cost(property).unwrap_or(0.0));

@@ -239,7 +239,7 @@ pub struct GeneratedGraph {
 }
 
 /// Names that a table has columns of already.
-const TAKEN: [&str; 4] = ["id", "source", "target", RANK];
+const TAKEN: [&str; 3] = ["id", "source", "target"];
 
 type Named = (String, Distribution);
 
@@ -312,8 +312,8 @@ impl GeneratedGraph {
         }
         let properties = options.properties.clone().unwrap_or(node_defaults);
         let edge_properties = options.edge_properties.clone().unwrap_or(edge_defaults);
-        check_names(&properties)?;
-        check_names(&edge_properties)?;
+        check_names(&properties, &TAKEN)?;
+        check_names(&edge_properties, &TAKEN)?;
         let (tables, labels, name, shape) = match kind {
             GraphKind::Barabasi => (vec![("Node", nodes)], ["Node"; 2], "LINK", Shape::barabasi(per_node, seed)),
             GraphKind::Kronecker => {
@@ -379,6 +379,7 @@ fn universities(options: &GraphOptions, properties: &[Named], edge_properties: &
         let failed = error!(Argument, "the edges of universities have types and numbers of their own");
         return Err(failed.with_remedy("leave out the number of edge types and of edges for each node"));
     }
+    check_names(properties, &[RANK])?;
     let made = Arc::new(Universities::new(options.nodes, options.seed));
     let nodes = TABLES.map(|(table, label)| Nodes {
         label,
@@ -410,10 +411,10 @@ fn with_streams(properties: &[Named], seed: u64, table: &str) -> Vec<Property> {
     properties.iter().map(with_stream).collect()
 }
 
-fn check_names(properties: &[Named]) -> Result<()> {
+fn check_names(properties: &[Named], taken: &[&str]) -> Result<()> {
     for (at, (name, _)) in properties.iter().enumerate() {
         let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let is_taken = TAKEN.contains(&name.as_str()) || properties[..at].iter().any(|(other, _)| other == name);
+        let is_taken = taken.contains(&name.as_str()) || properties[..at].iter().any(|(other, _)| other == name);
         if is_taken || !is_plain {
             let failed = error!(Argument, "a property cannot have the name '{name}'");
             return Err(

@@ -98,7 +98,7 @@ fn draw(draws: &mut Draws, (low, high): (u64, u64)) -> u64 {
     low + draws.below(high - low + 1)
 }
 
-/// What lies before a department: its number, what is left of its university, and the numbers of its first nodes and edges.
+/// State before a department: its number, what is left of its university, and the numbers of its first nodes and edges.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     department: u64,

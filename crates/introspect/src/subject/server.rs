@@ -83,7 +83,7 @@ impl<S: Statements> CypherServer<S> {
             }
             interrupt.check()?;
         }
-        server.workload = workload::built_in(&server.schema());
+        server.workload = workload::built_in(&server.schema()?);
         Ok(server)
     }
 
@@ -102,17 +102,18 @@ impl<S: Statements> CypherServer<S> {
         Ok(CypherServer { workload, ..self })
     }
 
-    /// The names of the graph, by which statements are chosen: as far as the server lists them.
-    fn schema(&mut self) -> workload::Schema {
-        let mut names = |statement: &str| -> Vec<String> {
-            self.rows(statement).unwrap_or_default().iter().map(|row| text(&row[0])).collect()
+    /// The names of the graph, by which statements are chosen; properties are those of a sample.
+    fn schema(&mut self) -> Result<workload::Schema> {
+        let mut names = |statement: &str| -> Result<Vec<String>> {
+            Ok(self.rows(statement)?.iter().map(|row| text(&row[0])).collect())
         };
-        workload::Schema {
-            labels: names("CALL db.labels() YIELD label RETURN label"),
-            types: names("CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType"),
-            properties: names("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey"),
+        let keys = |of: &str| format!("MATCH {of} WITH x LIMIT {SAMPLE} UNWIND keys(x) AS k RETURN DISTINCT k");
+        Ok(workload::Schema {
+            labels: names("MATCH (n) UNWIND labels(n) AS l RETURN DISTINCT l")?,
+            types: names("MATCH ()-[r]->() RETURN DISTINCT type(r)")?,
+            properties: [names(&keys("(x)"))?, names(&keys("()-[x]->()"))?].concat(),
             key: self.names.key.clone().map(|((_, label), (_, key))| (label, key)),
-        }
+        })
     }
 
     fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Value>>> {

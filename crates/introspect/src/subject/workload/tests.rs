@@ -52,7 +52,7 @@ fn statements_that_write_are_refused() {
         assert!(of_text(text).is_ok(), "{text}: {:?}", of_text(text));
     }
     let calls = |text: &str| Statement::new("a", text).expect("it reads").calls_procedure();
-    assert!(calls("CALL db.labels() YIELD label RETURN label"));
+    assert!(calls("CALL a.b() YIELD c RETURN c"));
     assert!(!calls("MATCH (n) CALL (n) { RETURN 1 AS a } CALL { RETURN 2 AS b } RETURN a, b"));
 }
 
@@ -95,7 +95,7 @@ fn calls_of_a_trace_are_grouped_and_writes_left_out() {
     ];
     let (found, left_out) = of_trace(events.into_iter().map(Ok)).expect("there are reads");
     assert_eq!((found.len(), left_out), (2, 2));
-    // What took the most time comes first.
+    // The statement that took the most time comes first.
     assert_eq!(found[0].name.text(), "RETURN ?");
     let starts = found[1].starts(&[]).expect("there are calls");
     let texts: Vec<_> = starts.iter().map(|start| found[1].call(start).0).collect();
