@@ -553,7 +553,8 @@ pub(crate) struct GenerateArguments {
     /// Kind of the graph
     #[arg(value_enum)]
     pub(crate) kind: GeneratedKind,
-    /// Number of nodes (of users, of persons), as 1000, 10k or 1M; of a Kronecker graph the next power of two
+    /// Number of nodes (of users, of persons), as 1000, 10k or 1M; of a Kronecker graph the next power of two, of universities the
+    /// next whole department
     #[arg(short, long, value_name = "COUNT", default_value = "1M", conflicts_with = "scale")]
     pub(crate) nodes: String,
     /// Number of nodes as a power of two
@@ -595,6 +596,8 @@ pub(crate) enum GeneratedKind {
     Ratings,
     /// Persons and their friends
     Social,
+    /// Universities: departments, staff, students and courses (LUBM)
+    Lubm,
 }
 
 /// `knot introspect`.
@@ -615,6 +618,13 @@ pub(crate) struct IntrospectArguments {
     /// Measure writes too: single ones, commits, and a load of up to a million edges, in a copy and a new store beside the store
     #[arg(long)]
     pub(crate) writes: bool,
+    /// Measure the statements of this file, separated by `;`, in the place of those that are built in. The line `// name: …` before one
+    /// gives its name; $key is the unique key of a node, $node and $target are ids
+    #[arg(long, value_name = "FILE", conflicts_with = "trace")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Measure the statements of this trace that read, which --record wrote, with their parameters
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Another store, on which the fitted costs are judged too
     #[arg(long, value_name = "STORE")]
     pub(crate) beside: Option<PathBuf>,

@@ -1,12 +1,15 @@
-//! Generated graphs: Barabási–Albert, Kronecker, Erdős–Rényi, ratings and social, with properties from distributions.
+//! Generated graphs: Barabási–Albert, Kronecker, Erdős–Rényi, ratings, social and universities, with properties from
+//! distributions.
 //!
 //! - `shapes`: the ends of edges.
+//! - `lubm`: universities.
 //! - `properties`: values of properties.
 //! - `output`: files and stores.
 //!
 //! Invariant: all is a function of the seed, the kind and the number of the node or edge. So the same seed gives the same
 //! bytes, and any part can be made alone. Cost: the memory of one piece of rows, whatever the size of the graph.
 
+mod lubm;
 mod output;
 mod properties;
 mod shapes;
@@ -17,6 +20,7 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Result, error};
 
 use crate::random::Stream;
+use lubm::{RELATIONS, TABLES, Table, Universities};
 use shapes::Shape;
 
 pub use output::{GeneratedSummary, write_files, write_store};
@@ -45,6 +49,8 @@ pub enum GraphKind {
     Ratings,
     /// Persons and their friends.
     Social,
+    /// Universities, their departments, staff, students and courses (LUBM).
+    Lubm,
 }
 
 /// Description of a graph to generate.
@@ -52,7 +58,8 @@ pub enum GraphKind {
 pub struct GraphOptions {
     /// Kind of the graph.
     pub kind: GraphKind,
-    /// Number of nodes; of users or persons, where there are such. A Kronecker graph takes the next power of two.
+    /// Number of nodes; of users or persons, where there are such. A Kronecker graph takes the next power of two, universities
+    /// the next whole department.
     pub nodes: u64,
     /// Edges for each node; `None` for the default of the kind.
     pub edges_per_node: Option<u64>,
@@ -122,8 +129,13 @@ pub(crate) trait Rows: Sync {
 pub(crate) struct Nodes {
     pub(crate) label: &'static str,
     count: u64,
+    /// The universities whose professors these are, with their ranks as a property.
+    ranks: Option<Arc<Universities>>,
     properties: Vec<Property>,
 }
+
+/// The property with the rank of a professor.
+const RANK: &str = "rank";
 
 impl Rows for Nodes {
     fn row_count(&self) -> u64 {
@@ -131,48 +143,72 @@ impl Rows for Nodes {
     }
 
     fn names(&self) -> Vec<String> {
+        let rank = self.ranks.iter().map(|_| RANK.to_owned());
         let properties = self.properties.iter().map(|property| property.name.clone());
-        std::iter::once("id".to_owned()).chain(properties).collect()
+        std::iter::once("id".to_owned()).chain(rank).chain(properties).collect()
     }
 
     fn columns(&self, rows: Range<u64>) -> Vec<Column> {
         let ids = Column::new(ColumnData::Int(rows.clone().map(u64::cast_signed).collect()));
         let values = |property: &Property| property.distribution.column(property.stream, rows.clone(), self.count);
-        std::iter::once(ids).chain(self.properties.iter().map(values)).collect()
+        let ranks = self.ranks.iter().map(|universities| universities.ranks(&rows));
+        std::iter::once(ids).chain(ranks).chain(self.properties.iter().map(values)).collect()
     }
 }
 
-/// Edges of one type: those of a graph that fall to it.
+/// Edges of one type, between nodes of two labels.
 #[derive(Clone, Debug)]
 pub(crate) struct Edges {
     pub(crate) edge_type: String,
     pub(crate) source_label: &'static str,
     pub(crate) target_label: &'static str,
+    ends: Ends,
+    properties: Vec<Property>,
+}
+
+/// The rule by which edges have their ends.
+#[derive(Clone, Debug)]
+enum Ends {
+    /// Edges of a shape that fall to one type.
+    Shape(Turns),
+    /// A relation of universities, by its number.
+    Relation(Arc<Universities>, usize),
+}
+
+/// The edges of a shape that fall to one of several types.
+#[derive(Clone, Debug)]
+struct Turns {
     shape: Arc<Shape>,
     /// Edges of all types.
     total: u64,
     /// The number of the type, and of all types.
     part: (u64, u64),
     turns: Stream,
-    properties: Vec<Property>,
 }
 
-impl Edges {
+impl Turns {
     /// Place of this type among the edges of a round: each type has one edge of each round, at a random place.
     fn place(&self, round: u64) -> u64 {
         let (number, count) = self.part;
         (number + self.turns.below(round, count)) % count
     }
 
-    fn edge(&self, row: u64) -> u64 {
-        row * self.part.1 + self.place(row)
+    fn ends(&self, row: u64) -> (u64, u64) {
+        self.shape.ends(row * self.part.1 + self.place(row))
+    }
+
+    fn count(&self) -> u64 {
+        let (rounds, rest) = (self.total / self.part.1, self.total % self.part.1);
+        rounds + u64::from(self.place(rounds) < rest)
     }
 }
 
 impl Rows for Edges {
     fn row_count(&self) -> u64 {
-        let (rounds, rest) = (self.total / self.part.1, self.total % self.part.1);
-        rounds + u64::from(self.place(rounds) < rest)
+        match &self.ends {
+            Ends::Shape(turns) => turns.count(),
+            Ends::Relation(universities, relation) => universities.edges(*relation),
+        }
     }
 
     fn names(&self) -> Vec<String> {
@@ -181,9 +217,12 @@ impl Rows for Edges {
     }
 
     fn columns(&self, rows: Range<u64>) -> Vec<Column> {
-        let ends = rows.clone().map(|row| self.shape.ends(self.edge(row)));
+        let ends = match &self.ends {
+            Ends::Shape(turns) => rows.clone().map(|row| turns.ends(row)).collect(),
+            Ends::Relation(universities, relation) => universities.ends(*relation, &rows),
+        };
         let (sources, targets): (Vec<i64>, Vec<i64>) =
-            ends.map(|(source, target)| (source.cast_signed(), target.cast_signed())).unzip();
+            ends.into_iter().map(|(source, target)| (source.cast_signed(), target.cast_signed())).unzip();
         let mut columns = vec![Column::new(ColumnData::Int(sources)), Column::new(ColumnData::Int(targets))];
         let count = self.row_count();
         let values = |property: &Property| property.distribution.column(property.stream, rows.clone(), count);
@@ -229,6 +268,11 @@ fn of_persons() -> (Vec<Named>, Vec<Named>) {
     (named(&nodes), named(&[("since", Distribution::Uniform { low: 2_005, high: 2_025 })]))
 }
 
+/// Properties of all that a university has.
+fn of_universities() -> (Vec<Named>, Vec<Named>) {
+    (named(&[("name", Distribution::Strings { distinct: 1_000_000 })]), Vec::new())
+}
+
 /// Properties of ratings: the stars, and a second of the years 2020 to 2024.
 fn of_ratings() -> (Vec<Named>, Vec<Named>) {
     let nodes = named(&[("name", Distribution::Strings { distinct: 1_000_000 })]);
@@ -254,6 +298,7 @@ impl GeneratedGraph {
             GraphKind::Kronecker => (16, of_the_paper()),
             GraphKind::Ratings => (20, of_ratings()),
             GraphKind::Social => (10, of_persons()),
+            GraphKind::Lubm => (1, of_universities()),
         };
         let per_node = options.edges_per_node.unwrap_or(default);
         let joined = if kind == GraphKind::Barabasi { nodes - 1 } else { nodes };
@@ -267,8 +312,8 @@ impl GeneratedGraph {
         }
         let properties = options.properties.clone().unwrap_or(node_defaults);
         let edge_properties = options.edge_properties.clone().unwrap_or(edge_defaults);
-        check_names(&properties)?;
-        check_names(&edge_properties)?;
+        check_names(&properties, &TAKEN)?;
+        check_names(&edge_properties, &TAKEN)?;
         let (tables, labels, name, shape) = match kind {
             GraphKind::Barabasi => (vec![("Node", nodes)], ["Node"; 2], "LINK", Shape::barabasi(per_node, seed)),
             GraphKind::Kronecker => {
@@ -281,13 +326,14 @@ impl GeneratedGraph {
                 let shape = Shape::ratings(nodes, products, seed);
                 (vec![("User", nodes), ("Product", products)], ["User", "Product"], "RATED", shape)
             }
+            GraphKind::Lubm => return universities(options, &properties, &edge_properties),
             GraphKind::Social => {
                 (vec![("Person", nodes)], ["Person"; 2], "KNOWS", Shape::friends(nodes, per_node, seed))
             }
         };
         let nodes = tables.into_iter().map(|(label, count)| {
             let properties = with_streams(&properties, seed, label);
-            Nodes { label, count, properties }
+            Nodes { label, count, ranks: None, properties }
         });
         Ok(GeneratedGraph {
             nodes: nodes.collect(),
@@ -321,9 +367,39 @@ fn edge_tables(
         let edge_type = if types == 1 { name.to_owned() } else { format!("{name}_{}", number + 1) };
         let properties = with_streams(properties, options.seed, &edge_type);
         let (part, turns) = ((number, types), Stream::new(options.seed, "edge types"));
-        Edges { edge_type, source_label, target_label, shape: shape.clone(), total, part, turns, properties }
+        let ends = Ends::Shape(Turns { shape: shape.clone(), total, part, turns });
+        Edges { edge_type, source_label, target_label, ends, properties }
     };
     Ok((0..types).map(table).collect())
+}
+
+/// The graph of universities, whose edges have types and numbers of their own.
+fn universities(options: &GraphOptions, properties: &[Named], edge_properties: &[Named]) -> Result<GeneratedGraph> {
+    if options.edge_types != 1 || options.edges_per_node.is_some() {
+        let failed = error!(Argument, "the edges of universities have types and numbers of their own");
+        return Err(failed.with_remedy("leave out the number of edge types and of edges for each node"));
+    }
+    check_names(properties, &[RANK])?;
+    let made = Arc::new(Universities::new(options.nodes, options.seed));
+    let nodes = TABLES.map(|(table, label)| Nodes {
+        label,
+        count: made.nodes(table),
+        ranks: (table == Table::Professor).then(|| made.clone()),
+        properties: with_streams(properties, options.seed, label),
+    });
+    let label = |table: Table| TABLES[table as usize].1;
+    let edges = RELATIONS.iter().enumerate().map(|(number, relation)| {
+        let [source_label, target_label] = [relation.source, relation.target].map(label);
+        let stream = format!("{} {source_label} {target_label}", relation.edge_type);
+        Edges {
+            edge_type: relation.edge_type.to_owned(),
+            source_label,
+            target_label,
+            ends: Ends::Relation(made.clone(), number),
+            properties: with_streams(edge_properties, options.seed, &stream),
+        }
+    });
+    Ok(GeneratedGraph { nodes: nodes.into(), edges: edges.collect() })
 }
 
 fn with_streams(properties: &[Named], seed: u64, table: &str) -> Vec<Property> {
@@ -335,10 +411,10 @@ fn with_streams(properties: &[Named], seed: u64, table: &str) -> Vec<Property> {
     properties.iter().map(with_stream).collect()
 }
 
-fn check_names(properties: &[Named]) -> Result<()> {
+fn check_names(properties: &[Named], taken: &[&str]) -> Result<()> {
     for (at, (name, _)) in properties.iter().enumerate() {
         let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let is_taken = TAKEN.contains(&name.as_str()) || properties[..at].iter().any(|(other, _)| other == name);
+        let is_taken = taken.contains(&name.as_str()) || properties[..at].iter().any(|(other, _)| other == name);
         if is_taken || !is_plain {
             let failed = error!(Argument, "a property cannot have the name '{name}'");
             return Err(
@@ -367,111 +443,4 @@ pub(crate) fn barabasi_ends(nodes: u64, per_node: u64) -> impl Iterator<Item = (
 }
 
 #[cfg(test)]
-mod tests {
-    use model::Value;
-
-    use super::{Distribution, GeneratedGraph, GraphKind, GraphOptions, Rows, parse_count};
-
-    const KINDS: [GraphKind; 5] =
-        [GraphKind::Barabasi, GraphKind::Kronecker, GraphKind::Erdos, GraphKind::Ratings, GraphKind::Social];
-
-    fn rows(table: &dyn Rows, pieces: u64) -> Vec<Vec<Value>> {
-        let count = table.row_count();
-        let bounds: Vec<u64> = (0..=pieces).map(|piece| count * piece / pieces).collect();
-        let mut found = Vec::new();
-        for pair in bounds.windows(2) {
-            let columns = table.columns(pair[0]..pair[1]);
-            let row = |row: u64| columns.iter().map(|column| column.value(row as usize)).collect();
-            found.extend((0..pair[1] - pair[0]).map(row));
-        }
-        found
-    }
-
-    #[test]
-    fn counts_and_mean_degrees_are_exact() {
-        let expected = [(2_000, 9_995), (2_048, 32_768), (2_000, 10_000), (2_200, 40_000), (2_000, 20_000)];
-        for (kind, counts) in KINDS.into_iter().zip(expected) {
-            let graph = GeneratedGraph::new(&GraphOptions::new(kind, 2_000)).expect("there is such a graph");
-            assert_eq!((graph.node_count(), graph.edge_count()), counts, "{kind:?}");
-            let edges: usize = graph.edges.iter().map(|table| rows(table, 1).len()).sum();
-            assert_eq!(edges as u64, counts.1);
-        }
-    }
-
-    #[test]
-    fn parts_are_the_parts_of_the_whole() {
-        for kind in KINDS {
-            let graph = GeneratedGraph::new(&GraphOptions::new(kind, 700)).expect("there is such a graph");
-            for table in
-                graph.nodes.iter().map(|table| table as &dyn Rows).chain(graph.edges.iter().map(|table| table as _))
-            {
-                assert_eq!(rows(table, 1), rows(table, 9), "{kind:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn another_seed_gives_another_graph() {
-        for kind in KINDS {
-            let of_seed = |seed: u64| {
-                let graph = GeneratedGraph::new(&GraphOptions { seed, ..GraphOptions::new(kind, 500) });
-                let graph = graph.expect("there is such a graph");
-                (rows(&graph.nodes[0], 1), rows(&graph.edges[0], 1))
-            };
-            assert_eq!(of_seed(1), of_seed(1));
-            let (one, two) = (of_seed(1), of_seed(2));
-            assert!(one.0 != two.0 && one.1 != two.1, "{kind:?}");
-        }
-    }
-
-    /// Every edge has one type, whatever the number of types.
-    #[test]
-    fn types_share_the_edges() {
-        let whole = GeneratedGraph::new(&GraphOptions::new(GraphKind::Barabasi, 101)).expect("there is such a graph");
-        let ends = |table: &dyn Rows| rows(table, 1).into_iter().map(|row| row[..2].to_vec()).collect::<Vec<_>>();
-        let mut all = ends(&whole.edges[0]);
-        all.sort();
-        for edge_types in [2, 3, 7] {
-            let options = GraphOptions { edge_types, ..GraphOptions::new(GraphKind::Barabasi, 101) };
-            let graph = GeneratedGraph::new(&options).expect("there is such a graph");
-            let counts: Vec<u64> = graph.edges.iter().map(Rows::row_count).collect();
-            assert!(counts.iter().all(|count| count.abs_diff(500 / edge_types) <= 1), "{counts:?}");
-            let mut found: Vec<_> = graph.edges.iter().flat_map(|table| ends(table)).collect();
-            found.sort();
-            assert_eq!(found, all);
-        }
-    }
-
-    #[test]
-    fn graphs_that_cannot_be_are_refused() {
-        let check = |change: &dyn Fn(&mut GraphOptions), expected: &str| {
-            let mut options = GraphOptions::new(GraphKind::Erdos, 100);
-            change(&mut options);
-            let error = GeneratedGraph::new(&options).expect_err(expected);
-            assert!(error.message().contains(expected) && !error.remedy().is_empty(), "{error}");
-        };
-        check(&|options| options.nodes = 1, "1 nodes");
-        check(&|options| options.nodes = 1 << 40, "nodes cannot be generated");
-        check(&|options| options.edges_per_node = Some(0), "0 edges for each");
-        check(&|options| options.edges_per_node = Some(100), "to different others");
-        check(&|options| options.edge_types = 0, "0 edge types");
-        let id = vec![("id".to_owned(), Distribution::Unique)];
-        check(&|options| options.properties = Some(id.clone()), "the name 'id'");
-        check(
-            &|options| {
-                options.kind = GraphKind::Kronecker;
-                options.initiator = [0.0; 4];
-            },
-            "initiator",
-        );
-    }
-
-    #[test]
-    fn counts_are_read_with_their_units() {
-        let of = |text: &str| parse_count(text).ok();
-        assert_eq!(
-            [of("12"), of("10k"), of("1M"), of("2G"), of("x"), of("")],
-            [Some(12), Some(10_000), Some(1_000_000), Some(2_000_000_000), None, None]
-        );
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@
 //! - [`generate`]: graphs from a seed, as files or stores.
 //! - `os`: time, the page cache, files that are read past it.
 //! - [`machine`]: limits of the machine.
-//! - [`operations`]: the operations of the three layers.
+//! - [`operations`]: the operations of the layers.
 //! - [`subject`]: systems that are measured.
 //! - [`measure`]: every operation with cold, warm and hot caches.
 //! - [`cost_model`]: predictions of each layer from the one below, and fitted costs.

@@ -7,8 +7,8 @@ use model::platform::Clock;
 use model::{Interrupt, Result};
 
 use crate::machine::Effort;
-use crate::operations::{Operation, Way};
-use crate::subject::{Call, Choice, Description, Start, Subject};
+use crate::operations::{Layer, Operation, Way};
+use crate::subject::{Call, Choice, Counts, Description, Start, Subject};
 
 /// State of the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +185,17 @@ impl Measurements {
         self.runs.iter().find(is_it).filter(|run| !run.calls.is_empty())
     }
 
+    /// The operations of a layer: those that all subjects may have, or the statements that were measured.
+    pub fn operations(&self, layer: Layer) -> Vec<Operation> {
+        let mut found: Vec<Operation> = Operation::all().into_iter().filter(|held| held.layer() == layer).collect();
+        for run in self.runs.iter().filter(|run| layer == Layer::Statement && run.operation.layer() == layer) {
+            if !found.contains(&run.operation) {
+                found.push(run.operation);
+            }
+        }
+        found
+    }
+
     /// The trimmed mean of an operation, if it was measured.
     pub fn cost(&self, operation: Operation, way: Way, regime: Regime) -> Option<f64> {
         self.run(operation, way, regime).map(|run| run.times().trimmed_mean())
@@ -193,6 +204,9 @@ impl Measurements {
 
 /// Nodes of the smallest working set of the sweep; each next one is four times as large.
 const SWEEP_NODES_MIN: u64 = 256;
+
+/// Calls of a statement whose counts are asked for.
+const COUNTED_MAX: usize = 100;
 
 /// Measures a subject.
 ///
@@ -207,6 +221,7 @@ pub fn measure(
     let _listening = interrupt.listen();
     let variants: Vec<(Operation, Way)> = Operation::all()
         .into_iter()
+        .chain(subject.statements())
         .flat_map(|operation| [(operation, Way::Api), (operation, Way::Cypher)])
         .filter(|(operation, way)| !operation.is_write() && subject.can(*operation, *way))
         .collect();
@@ -217,7 +232,7 @@ pub fn measure(
     let mut runner =
         Runner { options, clock, interrupt, timer_ns, end_ns, done: 0, total, runs: Vec::new(), left_out: 0 };
     let starts = subject.choose(Choice::Uniform, options.calls_max, options.seed)?;
-    let cold = starts.len().min(options.cold_calls_max);
+    let starts: Vec<Start> = starts.into_iter().enumerate().map(|(turn, start)| Start { turn, ..start }).collect();
     for (operation, way) in &variants {
         runner.step()?;
         if operation.is_of_whole_graph() {
@@ -226,15 +241,12 @@ pub fn measure(
         if !runner.is_over() {
             subject.cool()?;
         }
-        runner.run(subject, (*operation, *way), (Regime::Cold, Choice::Uniform), &starts[..cold])?;
+        runner.cold(subject, (*operation, *way), &starts)?;
     }
     subject.warm()?;
     for (operation, way) in &variants {
         runner.step()?;
-        let starts = if operation.is_of_whole_graph() { &starts[..1] } else { &starts[..] };
-        for regime in [Regime::Warm, Regime::Hot] {
-            runner.run(subject, (*operation, *way), (regime, Choice::Uniform), starts)?;
-        }
+        runner.warm_and_hot(subject, (*operation, *way), &starts)?;
     }
     let sweep = runner.sweep(subject)?;
     let by_degree = subject.choose(Choice::ByDegree, options.calls_max, options.seed)?;
@@ -307,6 +319,63 @@ impl Runner<'_> {
         }
         self.runs.push(run);
         self.interrupt.check()
+    }
+
+    /// The first pass after caches were emptied.
+    fn cold(&mut self, subject: &mut dyn Subject, what: (Operation, Way), starts: &[Start]) -> Result<()> {
+        let in_regime = (Regime::Cold, Choice::Uniform);
+        match subject.starts(what.0, starts) {
+            Ok(starts) => {
+                let count = starts.len().min(self.options.cold_calls_max);
+                self.run(subject, what, in_regime, &starts[..count])
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The pass after everything was scanned, and the one after that. Where all calls are the same, the second has as many as
+    /// there is time for.
+    fn warm_and_hot(&mut self, subject: &mut dyn Subject, what: (Operation, Way), starts: &[Start]) -> Result<()> {
+        let starts = match subject.starts(what.0, starts) {
+            Ok(starts) => starts,
+            Err(cause) => {
+                let (regime, choice, error) = (Regime::Hot, Choice::Uniform, Some(cause.to_string()));
+                self.runs.push(Run { operation: what.0, way: what.1, regime, choice, calls: Vec::new(), error });
+                return Ok(());
+            }
+        };
+        self.run(subject, what, (Regime::Warm, Choice::Uniform), &starts)?;
+        let is_statement = matches!(what.0, Operation::Statement(_));
+        let hot = match &starts[..] {
+            [start] if is_statement => vec![start.clone(); self.options.calls_max],
+            _ => starts,
+        };
+        self.run(subject, what, (Regime::Hot, Choice::Uniform), &hot)?;
+        if is_statement { self.count(subject, what.0, &hot) } else { Ok(()) }
+    }
+
+    /// Adds to hot calls of a statement the counts of what they touch, as far as there is time.
+    fn count(&mut self, subject: &mut dyn Subject, operation: Operation, starts: &[Start]) -> Result<()> {
+        let end_ns = self.clock.now_ns().saturating_add(self.options.operation_ns_max).min(self.end_ns);
+        let run = self.runs.iter_mut().rfind(|run| run.operation == operation && run.regime == Regime::Hot);
+        let Some(run) = run else { return Ok(()) };
+        let mut known: Option<(usize, Counts)> = None;
+        for (call, start) in run.calls.iter_mut().zip(starts).take(COUNTED_MAX) {
+            let again = known.filter(|(turn, _)| *turn == start.turn).map(|(_, counts)| counts);
+            let counted = match again {
+                Some(counts) => Some(counts),
+                None => subject.count(operation, start).unwrap_or(None),
+            };
+            self.interrupt.check()?;
+            let Some(counts) = counted else { break };
+            known = Some((start.turn, counts));
+            let Counts { block_uses, block_misses, bytes_read, .. } = call.counts;
+            call.counts = Counts { block_uses, block_misses, bytes_read, ..counts };
+            if self.clock.now_ns() >= end_ns {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Measures writes on a copy, for which there is time beyond that of the reads.
@@ -385,98 +454,4 @@ pub fn disagreements(measurements: &Measurements) -> Vec<(Operation, usize)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::{Direction, Interrupt};
-    use testing::simulation::CountingClock;
-
-    use super::{Effort, MeasureOptions, Regime, Times, disagreements, measure};
-    use crate::cost_model::compose;
-    use crate::operations::{Filter, Operation, Way};
-    use crate::subject::Choice;
-    use crate::subject::synthetic::Synthetic;
-
-    #[test]
-    fn percentiles_and_means() {
-        let times = Times::of((1..=200).rev().map(f64::from).collect());
-        assert_eq!([50, 90, 99, 100].map(|percent| times.percentile(percent)), [100.0, 180.0, 198.0, 200.0]);
-        assert_eq!((times.mean(), times.trimmed_mean(), times.count()), (100.5, 99.5, 200));
-        assert_eq!(times.histogram()[..3], [(1, 1), (2, 2), (4, 4)]);
-        let none = Times::of(Vec::new());
-        assert_eq!((none.percentile(50), none.mean(), none.trimmed_mean()), (0.0, 0.0, 0.0));
-    }
-
-    fn options() -> MeasureOptions {
-        MeasureOptions { calls_max: 50, cold_calls_max: 10, ..MeasureOptions::new(Effort::Quick) }
-    }
-
-    #[test]
-    fn every_operation_is_run_in_each_regime() {
-        let mut subject = Synthetic::new(2_000, 5);
-        let found = measure(&mut subject, &options(), &CountingClock::default(), &Interrupt::new()).expect("it runs");
-        let count = |regime: Regime| found.runs.iter().filter(|run| run.regime == regime).count();
-        // 32 operations by calls and 35 by statements, of which 4 read the whole graph; 11 from starts by degree.
-        assert_eq!((count(Regime::Cold), count(Regime::Warm), count(Regime::Hot)), (63, 78, 78));
-        let neighbors = Operation::Neighbors(Direction::Out, Filter::Plain);
-        for (regime, calls) in [(Regime::Cold, 10), (Regime::Warm, 50), (Regime::Hot, 50)] {
-            assert_eq!(found.run(neighbors, Way::Api, regime).expect("it was run").calls.len(), calls);
-        }
-        let by_degree = found.run_of(neighbors, Way::Api, Regime::Hot, Choice::ByDegree);
-        assert_eq!(by_degree.expect("it was run").calls.len(), 50);
-        assert_eq!(found.sweep.iter().map(|point| point.nodes).collect::<Vec<_>>(), [256, 1_024, 2_000]);
-        assert_eq!((found.left_out, disagreements(&found)), (0, vec![]));
-    }
-
-    #[test]
-    fn writes_are_measured_on_a_copy_where_they_are_wanted() {
-        let writes = MeasureOptions { writes: true, ..options() };
-        let mut subject = Synthetic::new(2_000, 5);
-        let found = measure(&mut subject, &writes, &CountingClock::default(), &Interrupt::new()).expect("it runs");
-        let of: Vec<_> = found.runs.iter().filter(|run| run.operation.is_write()).collect();
-        // Four single ones in both ways, and two of the whole graph.
-        assert_eq!(of.iter().map(|run| run.calls.len()).collect::<Vec<_>>(), [50, 50, 50, 50, 50, 50, 50, 50, 1, 1]);
-        assert!(of.iter().all(|run| run.regime == Regime::Hot && run.error.is_none()));
-        assert_eq!(disagreements(&found), vec![]);
-        let predicted = compose(&found);
-        let factor = |operation: Operation| {
-            predicted.iter().find(|held| held.operation == operation).expect("it is predicted").factor()
-        };
-        assert!((factor(Operation::IngestBulk) - 0.5).abs() < 0.025, "{}", factor(Operation::IngestBulk));
-        assert!((factor(Operation::IngestIncrement) - 1.0).abs() < 0.05, "{}", factor(Operation::IngestIncrement));
-    }
-
-    #[test]
-    fn reads_are_kept_where_there_can_be_no_copy() {
-        let writes = MeasureOptions { writes: true, ..options() };
-        let mut subject = Synthetic::new(500, 5).without_copy();
-        let found = measure(&mut subject, &writes, &CountingClock::default(), &Interrupt::new()).expect("it runs");
-        let failed: Vec<_> = found.runs.iter().filter(|run| run.error.is_some()).collect();
-        assert!(found.runs.len() > 200 && failed.len() == 1 && failed[0].operation == Operation::AddNode);
-    }
-
-    #[test]
-    fn time_ends_an_operation_and_all() {
-        let clock = CountingClock::default();
-        let short = MeasureOptions { operation_ns_max: 5_000, ..options() };
-        let found = measure(&mut Synthetic::new(500, 5), &short, &clock, &Interrupt::new()).expect("it runs");
-        assert!(found.runs.iter().all(|run| (1..=5).contains(&run.calls.len())));
-        let none = MeasureOptions { total_ns_max: 0, ..options() };
-        let found = measure(&mut Synthetic::new(500, 5), &none, &clock, &Interrupt::new()).expect("it runs");
-        assert!(found.runs.is_empty() && found.left_out > 200, "{}", found.left_out);
-    }
-
-    #[test]
-    fn ctrl_c_ends_it() {
-        let interrupt = Interrupt::new();
-        interrupt.cancel();
-        let outcome = measure(&mut Synthetic::new(500, 5), &options(), &CountingClock::default(), &interrupt);
-        assert_eq!(outcome.expect_err("it was cancelled").code(), model::ErrorCode::Cancelled);
-    }
-
-    #[test]
-    fn different_answers_are_told() {
-        let mut subject = Synthetic::new(500, 5);
-        subject.answers_differ();
-        let found = measure(&mut subject, &options(), &CountingClock::default(), &Interrupt::new()).expect("it runs");
-        assert_eq!(disagreements(&found), [(Operation::Degree(Direction::In), 50)]);
-    }
-}
+mod tests;

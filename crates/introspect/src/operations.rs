@@ -1,8 +1,10 @@
-//! The operations that a store is measured by, in three layers, and those that write.
+//! The operations that a store is measured by, in layers, and those that write.
 //!
 //! After: Macko, Margo, Seltzer, "Performance introspection of graph databases", 2013.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use model::Direction;
 
@@ -18,13 +20,15 @@ pub enum Layer {
     Graph,
     /// Algorithms.
     Algorithm,
+    /// Statements of a workload.
+    Statement,
     /// Single writes, and a graph that is made of them.
     Write,
 }
 
 impl Layer {
     /// All layers, the lowest first.
-    pub const ALL: [Layer; 4] = [Layer::Micro, Layer::Graph, Layer::Algorithm, Layer::Write];
+    pub const ALL: [Layer; 5] = [Layer::Micro, Layer::Graph, Layer::Algorithm, Layer::Statement, Layer::Write];
 
     /// The name in tables and files.
     pub fn name(self) -> &'static str {
@@ -32,6 +36,7 @@ impl Layer {
             Layer::Micro => "micro",
             Layer::Graph => "graph",
             Layer::Algorithm => "algorithm",
+            Layer::Statement => "statement",
             Layer::Write => "write",
         }
     }
@@ -46,6 +51,29 @@ pub enum Filter {
     Type,
     /// Edges of any type, each with a property.
     Property,
+}
+
+/// The name of a statement. Names that are alike are kept once, for as long as the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatementName(&'static str);
+
+impl StatementName {
+    /// The name of that text.
+    pub fn of(text: &str) -> StatementName {
+        static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = names.get(text) {
+            return StatementName(name);
+        }
+        let name: &'static str = Box::leak(text.into());
+        names.insert(name);
+        StatementName(name)
+    }
+
+    /// The text.
+    pub fn text(self) -> &'static str {
+        self.0
+    }
 }
 
 /// An operation.
@@ -87,6 +115,8 @@ pub enum Operation {
     PageRank,
     /// Triangles of the graph.
     Triangles,
+    /// A statement of a workload.
+    Statement(StatementName),
     /// A new node, in a transaction that is not committed.
     AddNode,
     /// A new edge between two nodes, likewise.
@@ -114,7 +144,7 @@ fn direction_name(direction: Direction) -> &'static str {
 }
 
 impl Operation {
-    /// All operations, the lowest layer first.
+    /// The operations that every subject may have, the lowest layer first: all but statements of workloads.
     pub fn all() -> Vec<Operation> {
         let mut all = vec![
             Operation::EmptyStatement,
@@ -163,6 +193,7 @@ impl Operation {
             | Operation::Components
             | Operation::PageRank
             | Operation::Triangles => Layer::Algorithm,
+            Operation::Statement(_) => Layer::Statement,
             Operation::AddNode
             | Operation::AddEdge
             | Operation::SetProperty
@@ -222,6 +253,7 @@ impl fmt::Display for Operation {
             Operation::Components => out.write_str("components"),
             Operation::PageRank => out.write_str("pagerank"),
             Operation::Triangles => out.write_str("triangles"),
+            Operation::Statement(name) => out.write_str(name.text()),
             Operation::AddNode => out.write_str("add node"),
             Operation::AddEdge => out.write_str("add edge"),
             Operation::SetProperty => out.write_str("set node property"),
@@ -255,7 +287,7 @@ impl Way {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Layer, Operation};
+    use super::{Layer, Operation, StatementName};
 
     #[test]
     fn operations_have_names_of_their_own_and_come_by_layer() {
@@ -264,6 +296,13 @@ mod tests {
         assert_eq!(all.iter().map(ToString::to_string).collect::<BTreeSet<_>>().len(), all.len());
         assert!(all.is_sorted_by_key(|operation| operation.layer()));
         let of = |layer: Layer| all.iter().filter(|operation| operation.layer() == layer).count();
-        assert_eq!(Layer::ALL.map(of), [17, 15, 6, 6]);
+        assert_eq!(Layer::ALL.map(of), [17, 15, 6, 0, 6]);
+    }
+
+    #[test]
+    fn statements_have_their_names() {
+        let [one, same, other] = ["one", "one", "other"].map(|name| Operation::Statement(StatementName::of(name)));
+        assert!(one == same && one != other && one.layer() == Layer::Statement && !one.is_write());
+        assert_eq!(one.to_string(), "one");
     }
 }

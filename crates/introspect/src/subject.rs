@@ -4,6 +4,7 @@
 //! - [`program`]: a program that speaks JSON lines.
 //! - [`server`]: a server that speaks Cypher.
 //! - [`sql`]: a relational database.
+//! - [`workload`]: statements that are measured beside the operations.
 
 pub mod knotwork;
 pub mod program;
@@ -11,6 +12,7 @@ pub mod server;
 pub mod sql;
 #[cfg(test)]
 pub(crate) mod synthetic;
+pub mod workload;
 
 use std::sync::Arc;
 
@@ -31,6 +33,8 @@ pub struct Start {
     pub target: u64,
     /// Unique key of the node, if it has one.
     pub key: Option<Value>,
+    /// Number of the call, by which recorded parameters are chosen.
+    pub turn: usize,
 }
 
 /// The way in which starts are chosen.
@@ -112,12 +116,30 @@ pub struct Description {
     pub cold_method: String,
 }
 
+/// The starts of an operation that is no statement.
+fn starts_of(operation: Operation, chosen: &[Start]) -> Vec<Start> {
+    let count = if operation.is_of_whole_graph() { 1 } else { chosen.len() };
+    chosen.iter().take(count).cloned().collect()
+}
+
 /// A system that is measured.
 pub trait Subject {
     /// Its description.
     fn describe(&self) -> Result<Description>;
     /// True if it has this operation, in that way.
     fn can(&self, operation: Operation, way: Way) -> bool;
+    /// Statements that it has beside the operations that all may have.
+    fn statements(&self) -> Vec<Operation> {
+        Vec::new()
+    }
+    /// The starts of an operation, of those that were chosen; one if all its calls are the same.
+    fn starts(&self, operation: Operation, chosen: &[Start]) -> Result<Vec<Start>> {
+        Ok(starts_of(operation, chosen))
+    }
+    /// Counts of what a call of a statement touches, if the subject can tell; not timed.
+    fn count(&mut self, _operation: Operation, _start: &Start) -> Result<Option<Counts>> {
+        Ok(None)
+    }
     /// Nodes to start from; the same seed gives the same nodes.
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>>;
     /// Performs an operation once. Only the operation itself is timed, not what is made ready for it.

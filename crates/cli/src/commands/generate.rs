@@ -40,6 +40,7 @@ fn options(arguments: &GenerateArguments) -> Outcome<GraphOptions> {
         GeneratedKind::Erdos => GraphKind::Erdos,
         GeneratedKind::Ratings => GraphKind::Ratings,
         GeneratedKind::Social => GraphKind::Social,
+        GeneratedKind::Lubm => GraphKind::Lubm,
     };
     let nodes = match arguments.scale {
         Some(scale) => 1 << scale,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph, Session};
 use database::relational::RelationalDatabase;
+use database::trace::Trace;
 use database::{Config, Error, ErrorCode, Interrupt, Parameters, QueryResult};
 use introspect::SystemClock;
 use introspect::machine::{self, Effort};
@@ -18,11 +19,13 @@ use introspect::subject::knotwork::KnotworkStore;
 use introspect::subject::program::Program;
 use introspect::subject::server::{CypherServer, Statements};
 use introspect::subject::sql::{SqlSubject, TableChoice};
+use introspect::subject::workload::{self, Statement};
 
 use self::described::{Described, is_definition};
 use super::{bench, import};
 use crate::arguments::IntrospectArguments;
 use crate::failure::Outcome;
+use crate::format::counted;
 use crate::{progress, signals};
 
 mod described;
@@ -34,6 +37,8 @@ const QUICK_STATEMENT: Duration = Duration::from_secs(5);
 const STATEMENT: Duration = Duration::from_secs(60);
 /// Time limit of an answer of a program, which may load its data first.
 const ANSWER: Duration = Duration::from_secs(600);
+/// Bytes of a file of statements.
+const QUERIES_BYTES_MAX: u64 = 1 << 20;
 
 pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     let memory_bytes_max = match &arguments.memory_limit {
@@ -41,11 +46,12 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
         None => super::memory_limit(None)?,
     };
     [&arguments.json, &arguments.html].into_iter().flatten().try_for_each(|file| check_folder(file))?;
+    let workload = workload_of(arguments)?;
     let interrupt = Interrupt::new();
     let _cancelling = signals::cancel_with(interrupt.clone());
     let report = progress::watch_query(&interrupt, || {
-        let measuring =
-            Measuring { arguments, memory_bytes_max, clock: Arc::new(SystemClock::default()), interrupt: &interrupt };
+        let (clock, interrupt) = (Arc::new(SystemClock::default()), &interrupt);
+        let measuring = Measuring { arguments, workload, memory_bytes_max, clock, interrupt };
         measuring.report()
     })?;
     let json = to_json(&report);
@@ -57,6 +63,40 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     }
     std::io::stdout().lock().write_all(to_text(&report).as_bytes())?;
     Ok(())
+}
+
+/// The statements of the file or the trace that is given.
+fn workload_of(arguments: &IntrospectArguments) -> Result<Option<Vec<Statement>>, Error> {
+    let Some(file) = arguments.queries.as_ref().or(arguments.trace.as_ref()) else { return Ok(None) };
+    if program_of(&arguments.store).is_some() || relational_of(&arguments.store).is_some() {
+        let message = "the statements of a file are Cypher, for stores, servers and described graphs";
+        return Err(Error::new(ErrorCode::Argument, message).with_remedy("leave out --queries and --trace"));
+    }
+    if arguments.trace.is_some() {
+        let (found, left_out) = workload::of_trace(Trace::open(file)?).map_err(|failure| in_file(failure, file))?;
+        if left_out > 0 {
+            tell!(
+                "{} of {} left out: they write, failed, or are no statements",
+                counted(left_out as u64, "event"),
+                file.display()
+            );
+        }
+        return Ok(Some(found));
+    }
+    let size = std::fs::metadata(file).map_err(|cause| Error::of_file(file, &cause))?.len();
+    if size > QUERIES_BYTES_MAX {
+        let message =
+            format!("{} has {size} bytes, and statements of at most {QUERIES_BYTES_MAX} are read", file.display());
+        return Err(Error::new(ErrorCode::Argument, message).with_remedy("measure the statements in several files"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|cause| Error::of_file(file, &cause))?;
+    workload::of_text(&text).map(Some).map_err(|failure| in_file(failure, file))
+}
+
+/// An error that names its file.
+fn in_file(failure: Error, file: &Path) -> Error {
+    let name = file.display().to_string();
+    if failure.message().contains(&name) { failure } else { failure.within(&name) }
 }
 
 /// The command of a program that is the subject.
@@ -101,6 +141,8 @@ fn check_folder(file: &Path) -> Result<(), Error> {
 
 struct Measuring<'a> {
     arguments: &'a IntrospectArguments,
+    /// Statements in the place of those that are built in.
+    workload: Option<Vec<Statement>>,
     memory_bytes_max: Option<usize>,
     clock: Arc<SystemClock>,
     interrupt: &'a Interrupt,
@@ -186,16 +228,29 @@ impl Measuring<'_> {
         if is_definition(subject) {
             let place = subject.display().to_string();
             let described = Described::open(subject, config, limit, self.clock.clone(), self.interrupt)?;
-            return Ok(Box::new(CypherServer::open(described, place, self.clock.clone(), self.interrupt)?));
+            return self.with_workload(CypherServer::open(described, place, self.clock.clone(), self.interrupt)?);
         }
         if let Some(text) = address_of(subject) {
             let address = Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?;
             let place = address.to_string();
             let mut session = Graph::connect(address, config, self.interrupt)?.session();
             session.set_timeout(Some(limit));
-            return Ok(Box::new(CypherServer::open(Asked(session), place, self.clock.clone(), self.interrupt)?));
+            let server = CypherServer::open(Asked(session), place, self.clock.clone(), self.interrupt)?;
+            return self.with_workload(server);
         }
-        Ok(Box::new(KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?))
+        let store = KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?;
+        Ok(match &self.workload {
+            Some(workload) => Box::new(store.with_statements(workload.clone())),
+            None => Box::new(store),
+        })
+    }
+
+    /// A server that is asked the statements given, if there are any.
+    fn with_workload<S: Statements + 'static>(&self, server: CypherServer<S>) -> Result<Box<dyn Subject>, Error> {
+        Ok(match &self.workload {
+            Some(workload) => Box::new(server.with_statements(workload.clone())?),
+            None => Box::new(server),
+        })
     }
 
     fn measure(&self, mut subject: Box<dyn Subject>, options: &MeasureOptions) -> Result<Measurements, Error> {

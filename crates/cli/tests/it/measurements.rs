@@ -115,6 +115,49 @@ fn statements_are_recorded_run_again_and_advised_on() {
     assert!(passed_over.contains("SYNTAX") && passed_over.contains("no index and no sort key"), "{passed_over}");
 }
 
+#[test]
+fn statements_are_a_layer_of_their_own() {
+    let folder = Folder::new();
+    folder.run(&["generate", "ratings", "-n", "500", "-o", "s.knot"]).ok();
+    let text = folder.run(&["introspect", "s.knot", "--quick", "--json", "built.json", "--html", "out.html"]).ok();
+    assert!(["STATEMENTS (", "Titan 1 ", "Titan 2 ", "Titan 3 "].iter().all(|name| text.contains(name)), "{text}");
+    let page = std::fs::read_to_string(folder.join("out.html")).expect("the page is written");
+    assert!(page.contains("<h2>Statements</h2>") && page.contains("Titan 2"));
+    let queries = "// name: by key\nMATCH (u:User {id: $key})-[r]->(p) RETURN p.id;\nMATCH (n) RETURN count(n);\n\
+                   // name: mistake\nMATCH (u:User RETURN u;\n// name: nobody\nMATCH (n:Nobody {id: $node}) RETURN n";
+    std::fs::write(folder.join("q.cypher"), queries).expect("the folder can be written");
+    let words = ["introspect", "s.knot", "--quick", "--queries", "q.cypher", "--json", "own.json"];
+    let text = folder.run(&words).ok();
+    assert!(text.contains("mistake: SYNTAX") && !text.contains("Titan"), "{text}");
+    let json = std::fs::read_to_string(folder.join("own.json")).expect("the file is written");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let runs = json["runs"].as_array().expect("there are runs");
+    let of = |name: &str, regime: &str| {
+        let is_it = |run: &&serde_json::Value| run["operation"] == name && run["regime"] == regime;
+        runs.iter().find(is_it).unwrap_or_else(|| panic!("{name}, {regime}: {text}"))
+    };
+    for (name, cold_calls) in [("by key", 2..), ("statement 2", 1..), ("nobody", 2..)] {
+        assert_eq!((&of(name, "hot")["layer"], &of(name, "hot")["error"]), (&"statement".into(), &().into()));
+        assert!(cold_calls.contains(&of(name, "cold")["calls"].as_u64().expect("a count")), "{name}");
+    }
+    assert!(of("statement 2", "cold")["calls"] == 1 && of("mistake", "hot")["calls"] == 0);
+    let predicted = json["predictions"].as_array().expect("there are predictions").iter();
+    assert!(predicted.filter(|held| held["operation"] == "by key").count() == 3, "{}", json["predictions"]);
+    folder.run(&["query", "s.knot", "MATCH (u:User {id: 7}) RETURN u.name", "--record", "t.jsonl"]).ok();
+    let text = folder.run(&["introspect", "s.knot", "--quick", "--trace", "t.jsonl"]).ok();
+    assert!(text.contains("MATCH (u:User {id: ?}) RETURN u.name"), "{text}");
+    for (content, expected) in [
+        ("", "q.cypher: there is no statement"),
+        ("RETURN 1;\nMATCH (n) SET n.a = 1", "q.cypher: line 2: statement 'statement 2' has the word SET"),
+    ] {
+        std::fs::write(folder.join("q.cypher"), content).expect("the folder can be written");
+        let message = folder.run(&words).fails(1);
+        assert!(message.contains(expected), "{message}");
+    }
+    let missing = folder.run(&["introspect", "s.knot", "--queries", "none.cypher"]).fails(1);
+    assert!(missing.contains("none.cypher"), "{missing}");
+}
+
 /// A program of lines in a file, as the argument of the command.
 fn program(folder: &Folder, lines: &str) -> String {
     std::fs::write(folder.join("subject.sh"), lines).expect("the folder can be written");

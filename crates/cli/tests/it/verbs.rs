@@ -367,6 +367,20 @@ fn generated_files_are_imported() {
 }
 
 #[test]
+fn generated_universities_are_imported() {
+    let folder = Folder::new();
+    folder.run(&["generate", "lubm", "-n", "4k", "-o", "graph"]).ok();
+    folder.run(&["generate", "lubm", "-n", "4k", "-o", "made.knot"]).ok();
+    folder.run(&["import", "s.knot", "graph"]).ok();
+    let taught = "MATCH (p:Professor)-[:teacherOf]->(:Course)<-[:takesCourse]-(s:UndergraduateStudent) \
+                  RETURN count(*), count(DISTINCT s), sum(p.id * s.id), min(p.rank)";
+    let of = |store: &str| folder.run(&["query", store, taught]).ok();
+    assert!(of("s.knot") == of("made.knot") && of("s.knot").contains("assistant"), "{}", of("s.knot"));
+    let refused = folder.run(&["generate", "lubm", "-n", "4k", "-e", "3", "-o", "x"]).fails(2);
+    assert!(refused.contains("the edges of universities have types"), "{refused}");
+}
+
+#[test]
 fn generated_stores_and_properties() {
     let folder = Folder::new();
     let output = folder.run(&[

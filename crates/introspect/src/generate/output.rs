@@ -10,7 +10,7 @@ use database::load::{EdgeTable, EndKey, NodeTable, OnMissing, TableSource};
 use database::{Config, Database};
 use model::{Column, ColumnData, Error, Interrupt, Result, error};
 
-use super::{Edges, GeneratedGraph, Nodes, Rows};
+use super::{Edges, GeneratedGraph, Nodes, RANK, Rows};
 
 /// The property that names a node.
 pub(crate) const KEY: &str = "id";
@@ -70,7 +70,7 @@ impl Files<'_> {
             self.table(&format!("nodes-{}.csv", table.label), table, &node_header(table), &[table.label])?;
         }
         for table in &graph.edges {
-            self.table(&format!("edges-{}.csv", table.edge_type), table, &edge_header(table), &[&table.edge_type])?;
+            self.table(&edge_file(graph, table), table, &edge_header(table), &[&table.edge_type])?;
         }
         Ok(())
     }
@@ -114,10 +114,20 @@ fn write_field(
     }
 }
 
+/// The file of a table: edges of one type between several labels have several.
+fn edge_file(graph: &GeneratedGraph, table: &Edges) -> String {
+    let Edges { edge_type, source_label, target_label, .. } = table;
+    match graph.edges.iter().filter(|other| other.edge_type == *edge_type).count() {
+        1 => format!("edges-{edge_type}.csv"),
+        _ => format!("edges-{edge_type}-{source_label}-{target_label}.csv"),
+    }
+}
+
 fn node_header(table: &Nodes) -> Vec<String> {
     let properties = table.properties.iter().map(|held| format!("{}:{}", held.name, held.distribution.type_name()));
+    let rank = table.ranks.iter().map(|_| format!("{RANK}:string"));
     let label = std::iter::once(":LABEL".to_owned());
-    std::iter::once(format!("id:ID({})", table.label)).chain(properties).chain(label).collect()
+    std::iter::once(format!("id:ID({})", table.label)).chain(rank).chain(properties).chain(label).collect()
 }
 
 fn edge_header(table: &Edges) -> Vec<String> {

@@ -49,6 +49,7 @@ pub fn to_html(measured: &[Stored]) -> Result<String> {
         ("Micro operations", figures::layer(&all, "micro")),
         ("Graph operations", figures::graph(&all)),
         ("Algorithms", figures::layer(&all, "algorithm")),
+        ("Statements", figures::layer(&all, "statement")),
         ("Writes", figures::layer(&all, "write")),
         ("Measured and modelled", figures::models(&all)),
     ]

@@ -109,14 +109,16 @@ fn times(out: &mut String, report: &Report, layer: Layer) {
         Layer::Micro => "MICRO OPERATIONS",
         Layer::Graph => "GRAPH OPERATIONS",
         Layer::Algorithm => "ALGORITHMS",
+        Layer::Statement => "STATEMENTS",
         Layer::Write => "WRITES ON A COPY",
     };
-    if layer == Layer::Write && !report.measurements.runs.iter().any(|run| run.operation.is_write()) {
+    let is_optional = matches!(layer, Layer::Statement | Layer::Write);
+    if is_optional && !report.measurements.runs.iter().any(|run| run.operation.layer() == layer) {
         return;
     }
     line(out, &format!("{title} (p50 of a call; hot also p90, p99, mean; rows are those of the mean call)"));
     let mut rows = Vec::new();
-    for operation in Operation::all().into_iter().filter(|operation| operation.layer() == layer) {
+    for operation in report.measurements.operations(layer) {
         for way in [Way::Api, Way::Cypher] {
             let p50 = |regime: Regime| {
                 run(report, operation, way, regime)

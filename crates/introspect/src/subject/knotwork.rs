@@ -15,12 +15,14 @@ use model::{
 };
 
 use self::writes::Writes;
+use super::workload::{self, Statement};
 use super::{Call, Choice, Counts, Description, Start, Subject};
 use crate::machine::clock_cost;
 use crate::operations::{Filter, Operation, Way};
 use crate::os;
 use crate::random::{Draws, Stream};
 
+mod profiled;
 pub(super) mod statements;
 mod writes;
 
@@ -41,6 +43,7 @@ pub struct KnotworkStore {
     interrupt: Interrupt,
     statement_limit: Duration,
     names: Names,
+    workload: Vec<Statement>,
     timer_ns: f64,
     cold_method: &'static str,
     open: Option<Open>,
@@ -85,6 +88,7 @@ impl KnotworkStore {
             interrupt: interrupt.clone(),
             statement_limit,
             names: Names::default(),
+            workload: Vec::new(),
             cold_method: "the store is closed and opened anew; its files stay in the page cache",
             open: None,
             writes: None,
@@ -96,7 +100,14 @@ impl KnotworkStore {
             return Err(failed.with_remedy("fill it first, as with knot generate or knot import"));
         }
         store.names = Names::of(&*view)?;
+        store.workload = workload::built_in(&store.names.schema(view.schema()));
         Ok(store)
+    }
+
+    /// The same store, with other statements than those that are built in.
+    #[must_use]
+    pub fn with_statements(self, workload: Vec<Statement>) -> KnotworkStore {
+        KnotworkStore { workload, ..self }
     }
 
     fn open_anew(&mut self) -> Result<()> {
@@ -204,8 +215,7 @@ impl KnotworkStore {
     }
 
     fn by_statement(&mut self, operation: Operation, start: &Start) -> Result<Call> {
-        let text = statements::text(operation, &self.names);
-        let parameters = statements::parameters(start);
+        let (text, parameters) = statements::call(operation, &self.names, &self.workload, start)?;
         let (clock, open) = (self.clock.clone(), self.opened()?);
         let before = meter::read();
         let begin = clock.now_ns();
@@ -249,7 +259,8 @@ impl KnotworkStore {
             _ => None,
         };
         let edge = edge.map(|edge| edge.id.0);
-        Ok(Start { node, edge, edge_name, target, key: key.filter(|key| !key.is_null()) })
+        let key = key.filter(|key| !key.is_null());
+        Ok(Start { node, edge, edge_name, target, key, turn: 0 })
     }
 }
 
@@ -367,6 +378,19 @@ impl Names {
         Ok(names)
     }
 
+    /// The names of the graph, by which statements are chosen.
+    fn schema(&self, schema: &model::Schema) -> workload::Schema {
+        let labels = (0..schema.labels.len() as u32).map(|id| schema.label_name(LabelId(id)).to_owned());
+        let types = (0..schema.edge_types.len() as u32).map(|id| schema.edge_type_name(EdgeTypeId(id)).to_owned());
+        let keys = (0..schema.property_keys.len() as u32).map(PropertyKeyId);
+        workload::Schema {
+            labels: labels.collect(),
+            types: types.collect(),
+            properties: keys.map(|key| schema.property_key_name(key).to_owned()).collect(),
+            key: self.key.clone().map(|((_, label), (_, key))| (label, key)),
+        }
+    }
+
     fn expand(&self, direction: Direction, filter: Filter) -> Expand {
         let types = match filter {
             Filter::Type => self.edge_type.as_ref().map(|(id, _)| vec![*id]),
@@ -444,7 +468,7 @@ impl Subject for KnotworkStore {
     fn can(&self, operation: Operation, way: Way) -> bool {
         let has_names = self.names.are_there_for(operation);
         let is_asked = match operation {
-            Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
+            Operation::EmptyStatement | Operation::ShortestPath | Operation::Statement(_) => way == Way::Cypher,
             Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
             Operation::IngestBulk | Operation::IngestIncrement => {
                 way == Way::Api && self.writes.as_ref().is_none_or(Writes::has_edges)
@@ -453,6 +477,20 @@ impl Subject for KnotworkStore {
             _ => true,
         };
         has_names && is_asked
+    }
+
+    fn statements(&self) -> Vec<Operation> {
+        self.workload.iter().map(|statement| Operation::Statement(statement.name)).collect()
+    }
+
+    fn starts(&self, operation: Operation, chosen: &[Start]) -> Result<Vec<Start>> {
+        workload::starts(&self.workload, operation, chosen)
+    }
+
+    fn count(&mut self, operation: Operation, start: &Start) -> Result<Option<Counts>> {
+        let (text, parameters) = statements::call(operation, &self.names, &self.workload, start)?;
+        let profile = self.opened()?.session.query(&format!("PROFILE {text}"), &parameters)?;
+        Ok(profile.summary.report.as_ref().and_then(|report| profiled::counts(&report.lines)))
     }
 
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {

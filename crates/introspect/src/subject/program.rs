@@ -10,8 +10,8 @@ use std::time::Duration;
 use model::{Error, ErrorCode, Interrupt, Result, Value};
 use serde_json::{Value as Json, json};
 
-use super::{Call, Choice, Counts, Description, Start, Subject};
-use crate::operations::{Operation, Way};
+use super::{Call, Choice, Counts, Description, Start, Subject, workload};
+use crate::operations::{Operation, StatementName, Way};
 
 /// Longest line that a program may write.
 const LINE_BYTES_MAX: u64 = 64 << 20;
@@ -93,7 +93,9 @@ impl Program {
         };
         let listed = told["operations"].as_array().ok_or_else(|| self.odd("operations", "a list", told))?;
         let operations: Vec<String> = listed.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
-        let known: Vec<String> = Operation::all().iter().map(ToString::to_string).collect();
+        let all = Operation::all();
+        let known = all.iter().map(ToString::to_string).chain(workload::NAMES.map(str::to_owned));
+        let known: Vec<String> = known.collect();
         if let Some(unknown) = operations.iter().find(|name| !known.contains(name)) {
             let message = format!("the program '{}' has an operation '{unknown}', which is not known", self.command);
             return Err(
@@ -167,6 +169,7 @@ fn start_of(told: &Json) -> Option<Start> {
             Json::Number(number) => number.as_i64().map(Value::Int),
             _ => None,
         },
+        turn: 0,
     })
 }
 
@@ -187,6 +190,11 @@ impl Subject for Program {
 
     fn can(&self, operation: Operation, way: Way) -> bool {
         way == Way::Api && self.operations.contains(&operation.to_string())
+    }
+
+    fn statements(&self) -> Vec<Operation> {
+        let named = workload::NAMES.iter().filter(|name| self.operations.iter().any(|held| held == *name));
+        named.map(|name| Operation::Statement(StatementName::of(name))).collect()
     }
 
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {

@@ -9,6 +9,7 @@ use model::platform::Clock;
 use model::{EdgeTypeId, Interrupt, LabelId, PropertyKeyId, Result, Value, error};
 
 use super::knotwork::{CANDIDATES, Names, SAMPLE, statements};
+use super::workload::{self, Statement};
 use super::{Call, Choice, Description, Start, Subject};
 use crate::machine::clock_cost;
 use crate::operations::{Operation, Way};
@@ -40,6 +41,7 @@ pub struct CypherServer<S> {
     /// Operations whose statements the server compiles.
     operations: Vec<Operation>,
     cold_method: &'static str,
+    workload: Vec<Statement>,
 }
 
 impl<S: Statements> CypherServer<S> {
@@ -61,6 +63,7 @@ impl<S: Statements> CypherServer<S> {
             edges: 0,
             operations: Vec::new(),
             cold_method: "none: the caches of a server cannot be emptied from here",
+            workload: Vec::new(),
         };
         server.nodes = server.rows("MATCH (n) RETURN id(n)")?.iter().map(|row| natural(&row[0])).collect();
         server.nodes.sort_unstable();
@@ -86,7 +89,37 @@ impl<S: Statements> CypherServer<S> {
             }
             interrupt.check()?;
         }
+        server.workload = workload::built_in(&server.schema()?);
         Ok(server)
+    }
+
+    /// The same server, with other statements than those that are built in.
+    ///
+    /// # Errors
+    /// `ARGUMENT` if one calls a procedure: it could write.
+    pub fn with_statements(self, workload: Vec<Statement>) -> Result<CypherServer<S>> {
+        if let Some(statement) = workload.iter().find(|statement| statement.calls_procedure()) {
+            let name = statement.name.text();
+            let failed = error!(Argument, "statement '{name}' calls a procedure, which may write on a server");
+            return Err(
+                failed.with_remedy("leave the statement out, or measure a store, which is opened for reading only")
+            );
+        }
+        Ok(CypherServer { workload, ..self })
+    }
+
+    /// The names of the graph, by which statements are chosen; properties are those of a sample.
+    fn schema(&mut self) -> Result<workload::Schema> {
+        let mut names = |statement: &str| -> Result<Vec<String>> {
+            Ok(self.rows(statement)?.iter().map(|row| text(&row[0])).collect())
+        };
+        let keys = |of: &str| format!("MATCH {of} WITH x LIMIT {SAMPLE} UNWIND keys(x) AS k RETURN DISTINCT k");
+        Ok(workload::Schema {
+            labels: names("MATCH (n) UNWIND labels(n) AS l RETURN DISTINCT l")?,
+            types: names("MATCH ()-[r]->() RETURN DISTINCT type(r)")?,
+            properties: [names(&keys("(x)"))?, names(&keys("()-[x]->()"))?].concat(),
+            key: self.names.key.clone().map(|((_, label), (_, key))| (label, key)),
+        })
     }
 
     fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Value>>> {
@@ -104,10 +137,17 @@ impl<S: Statements> CypherServer<S> {
         let constraints = "SHOW CONSTRAINTS YIELD type, entityType, labelsOrTypes, properties \
                            WHERE entityType = 'NODE' AND (type CONTAINS 'UNIQUE' OR type CONTAINS 'KEY') \
                            RETURN labelsOrTypes, properties";
+        // That of the label with the most nodes, as of a store.
+        let mut most = None;
         for row in self.rows(constraints).unwrap_or_default() {
             if let (Some([label]), Some([key])) = (listed(&row[0]), listed(&row[1])) {
-                let key = (PropertyKeyId(0), text(key));
-                self.names.key.get_or_insert(((LabelId(0), text(label)), key));
+                let (label, key) = (text(label), text(key));
+                let counted = format!("MATCH (n:{}) RETURN count(n)", statements::quoted(&label));
+                let count = self.rows(&counted)?.first().map_or(0, |row| natural(&row[0]));
+                if most.is_none_or(|most| count > most) {
+                    most = Some(count);
+                    self.names.key = Some(((LabelId(0), label), (PropertyKeyId(0), key)));
+                }
             }
         }
         let sample = |of: &str, variable: &str| {
@@ -182,7 +222,16 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn can(&self, operation: Operation, way: Way) -> bool {
-        way == Way::Cypher && self.operations.contains(&operation)
+        let is_statement = matches!(operation, Operation::Statement(_));
+        way == Way::Cypher && (is_statement || self.operations.contains(&operation))
+    }
+
+    fn statements(&self) -> Vec<Operation> {
+        self.workload.iter().map(|statement| Operation::Statement(statement.name)).collect()
+    }
+
+    fn starts(&self, operation: Operation, chosen: &[Start]) -> Result<Vec<Start>> {
+        workload::starts(&self.workload, operation, chosen)
     }
 
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {
@@ -207,7 +256,7 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn perform(&mut self, operation: Operation, _: Way, start: &Start) -> Result<Call> {
-        let (text, parameters) = (statements::text(operation, &self.names), statements::parameters(start));
+        let (text, parameters) = statements::call(operation, &self.names, &self.workload, start)?;
         let begin = self.clock.now_ns();
         let result = self.session.query(&text, &parameters)?;
         let ns = self.clock.now_ns() - begin;

@@ -154,7 +154,7 @@ impl Subject for SqlSubject {
             target: pair[1].cast_unsigned(),
             key: Some(Value::Int(pair[0])),
             edge: edge(),
-            edge_name: None,
+            ..Start::default()
         };
         Ok(nodes.windows(2).map(start).collect())
     }

@@ -7,9 +7,11 @@ use model::{Direction, Result};
 
 use super::{Call, Choice, Counts, Description, Start, Subject};
 use crate::generate::barabasi_ends;
-use crate::operations::{Filter, Operation, Way};
+use crate::operations::{Filter, Operation, StatementName, Way};
 use crate::random::Stream;
 
+/// Names of the statements.
+pub(crate) const STATEMENTS: [&str; 2] = ["from each start", "always the same"];
 /// Nodes of a block.
 const BLOCK_NODES: u64 = 64;
 
@@ -64,6 +66,7 @@ pub(crate) struct Synthetic {
     differs: bool,
     is_copy: bool,
     has_no_copy: bool,
+    has_statements: bool,
 }
 
 impl Synthetic {
@@ -97,6 +100,7 @@ impl Synthetic {
             differs: false,
             is_copy: false,
             has_no_copy: false,
+            has_statements: false,
         }
     }
 
@@ -107,6 +111,12 @@ impl Synthetic {
 
     pub(crate) fn without_copy(mut self) -> Synthetic {
         self.has_no_copy = true;
+        self
+    }
+
+    /// With a statement over the neighbours of a start, and one that is the same from each start.
+    pub(crate) fn with_statements(mut self) -> Synthetic {
+        self.has_statements = true;
         self
     }
 
@@ -209,6 +219,11 @@ impl Synthetic {
                 counts.unique_nodes = self.hop(node, Direction::Both, hops, &mut counts);
                 (1, counts.path_length, counts)
             }
+            Operation::Statement(_) => {
+                let found = self.neighbors(node, Direction::Both);
+                (counts.neighborhoods, counts.edges) = (2, found.len() as u64);
+                (1, 1, counts)
+            }
             Operation::EmptyStatement => (1, 1, counts),
             Operation::IngestBulk | Operation::IngestIncrement => {
                 let (nodes, edges) = (self.lists[0].len() as u64, self.lists[0].iter().map(Vec::len).sum::<usize>());
@@ -301,12 +316,26 @@ impl Subject for Synthetic {
 
     fn can(&self, operation: Operation, way: Way) -> bool {
         match operation {
-            Operation::EmptyStatement | Operation::ShortestPath => way == Way::Cypher,
+            Operation::EmptyStatement | Operation::ShortestPath | Operation::Statement(_) => way == Way::Cypher,
             Operation::EdgeByText | Operation::EdgeProperty | Operation::Clustering => way == Way::Api,
             Operation::IngestBulk | Operation::IngestIncrement => way == Way::Api,
             operation if operation.is_of_whole_graph() => way == Way::Cypher,
             _ => true,
         }
+    }
+
+    fn statements(&self) -> Vec<Operation> {
+        let names = if self.has_statements { &STATEMENTS[..] } else { &[] };
+        names.iter().map(|name| Operation::Statement(StatementName::of(name))).collect()
+    }
+
+    fn starts(&self, operation: Operation, chosen: &[Start]) -> Result<Vec<Start>> {
+        let is_same = operation == Operation::Statement(StatementName::of(STATEMENTS[1]));
+        Ok(if is_same { chosen[..1].to_vec() } else { super::starts_of(operation, chosen) })
+    }
+
+    fn count(&mut self, operation: Operation, start: &Start) -> Result<Option<Counts>> {
+        Ok(Some(self.counted(operation, start).2))
     }
 
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {

@@ -13,7 +13,12 @@ use crate::subject::synthetic::Synthetic;
 /// A measurement of a subject of known costs, as JSON.
 pub(crate) fn measured() -> Value {
     let options = MeasureOptions { calls_max: 60, cold_calls_max: 20, ..MeasureOptions::new(Effort::Quick) };
-    let found = measure(&mut Synthetic::new(2_000, 5), &options, &CountingClock::default(), &Interrupt::new());
+    let found = measure(
+        &mut Synthetic::new(2_000, 5).with_statements(),
+        &options,
+        &CountingClock::default(),
+        &Interrupt::new(),
+    );
     let machine = MachineLimits {
         processor: "a <processor>".to_owned(),
         threads: 2,
@@ -48,7 +53,9 @@ fn a_page_has_a_table_under_every_chart_and_names_nothing_outside() {
     let page = to_html(&[stored(&measured())]).expect("it is written");
     let charts = charts(&page);
     let ids: Vec<&str> = charts.iter().filter_map(|chart| chart["id"].as_str()).collect();
-    for wanted in ["loads", "micro", "graph", "neighbours", "working-sets", "algorithm", "modelled", "fitted"] {
+    for wanted in
+        ["loads", "micro", "graph", "neighbours", "working-sets", "algorithm", "statement", "modelled", "fitted"]
+    {
         assert!(ids.contains(&wanted), "{wanted} in {ids:?}");
     }
     assert!(ids.iter().any(|id| id.starts_with("waterfall-0-")), "{ids:?}");

@@ -1,12 +1,15 @@
 //! The operations as statements, and what their results say.
 
 use database::{Parameters, QueryResult};
-use model::{Direction, Value};
+use std::sync::Arc;
+
+use model::{Direction, Result, Value};
 
 use super::writes::new_value;
 use super::{Counts, ITERATIONS, Names, checksum_of, integer, lists};
 use crate::operations::{Filter, Operation};
 use crate::subject::Start;
+use crate::subject::workload::{self, Statement};
 
 pub(in crate::subject) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
@@ -80,6 +83,19 @@ pub(in crate::subject) fn text(operation: Operation, names: &Names) -> String {
             format!("MATCH (n) WHERE id(n) = $i SET n.{} = $v", quoted_or_none(names.integer.as_ref()))
         }
         _ => by_id("id(n)"),
+    }
+}
+
+/// The text and the parameters of a call of an operation.
+pub(in crate::subject) fn call(
+    operation: Operation,
+    names: &Names,
+    workload: &[Statement],
+    start: &Start,
+) -> Result<(Arc<str>, Parameters)> {
+    match operation {
+        Operation::Statement(name) => Ok(workload::find(workload, name)?.call(start)),
+        _ => Ok((text(operation, names).into(), parameters(start))),
     }
 }
 
