@@ -91,8 +91,11 @@ for kind in ${KINDS:-barabasi kronecker}; do
             # Code of a virtual machine is compiled by a run that does not count, as in the paper.
             [ "$system" = neo4j ] && "$knot" introspect "$asked" --quick >"$folder/$name-$system.txt"
             # shellcheck disable=SC2086 # no option is no argument
-            "$knot" introspect "$asked" ${EFFORT---quick} $writes --json "$file" >"$folder/$name-$system.txt"
-            measured+=("$file")
+            if "$knot" introspect "$asked" ${EFFORT---quick} $writes --json "$file" >"$folder/$name-$system.txt"; then
+                measured+=("$file")
+            else
+                echo "introspect: $system failed on $name" >&2
+            fi
             clear_up "$system" "$name"
         done
         "$knot" bench report "${measured[@]}" --html "$folder/$name.html"

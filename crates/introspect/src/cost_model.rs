@@ -416,6 +416,24 @@ mod tests {
     }
 
     #[test]
+    fn composed_costs_keep_the_mean_where_some_calls_find_their_block_in_memory() {
+        let mut found = measured(Synthetic::new(3_000, 5));
+        let neighbors = Operation::Neighbors(Direction::Out, Filter::Plain);
+        for run in found.runs.iter_mut().filter(|run| run.regime == Regime::Cold) {
+            for (at, call) in run.calls.iter_mut().enumerate() {
+                call.ns = if at % 2 == 0 { 300 } else { 300_000 };
+            }
+        }
+        let mean = found.cost(neighbors, Way::Api, Regime::Cold).expect("it was measured");
+        let composed = compose(&found);
+        let hop = composed.iter().find(|held| {
+            (held.operation, held.way, held.regime) == (Operation::Hops(Direction::Out, 1), Way::Api, Regime::Cold)
+        });
+        let model = hop.expect("it is predicted").model_ns;
+        assert!(is_near(model, mean, 0.1), "{model}, neighbours took {mean}");
+    }
+
+    #[test]
     fn operations_are_composed_of_those_below() {
         let subject = Synthetic::new(3_000, 5);
         let costs = subject.costs;
