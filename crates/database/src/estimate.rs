@@ -9,13 +9,14 @@
 //!
 //! Cost: a statement that is not explained adds two numbers to its statistics; the median is looked for when a plan is told.
 
+use std::sync::Arc;
+
 use cypher::catalog::Catalog;
-use cypher::plan::{OperatorKind, Plan, PlanMode};
+use cypher::plan::{OperatorId, OperatorKind, Plan, PlanMode, explain};
 use model::ReadView;
 use serde_json::{Value as Json, json};
 
 use crate::costs::{self, Rows, Sizes, Unit, Work};
-use crate::plan_report::{PlanLine, statements};
 
 /// Statements of this process from which on their median is the factor.
 pub(crate) const STATEMENTS_MIN: usize = 5;
@@ -77,19 +78,19 @@ pub(crate) struct Around<'a> {
 }
 
 impl TimeEstimate {
-    /// The estimate of a plan whose operators stand in these lines; with measurements if it was run.
-    pub(crate) fn of(plan: &Plan, lines: &[PlanLine], around: &Around<'_>) -> TimeEstimate {
+    /// The estimate of a plan whose operators send these statements to attached databases, in the order in which plans are shown; with
+    /// the rows that came of each operator if it was run.
+    pub(crate) fn of(
+        plan: &Plan,
+        asked: &[Vec<Arc<str>>],
+        rows: Option<&dyn Fn(OperatorId) -> f64>,
+        around: &Around<'_>,
+    ) -> TimeEstimate {
         let sizes = sizes(around.view);
         let expected = costs::of_plan(plan, Rows::Expected, sizes);
-        let ids: Vec<_> = cypher::plan::explain::rows(plan).iter().map(|row| row.id).collect();
-        let actual = |id| {
-            let line = ids.iter().position(|&other| other == id).and_then(|at| lines.get(at));
-            line.and_then(|line| line.actual).map_or(0.0, |actual| actual.rows as f64)
-        };
-        let was_run = lines.iter().any(|line| line.actual.is_some());
-        let came = was_run.then(|| costs::of_plan(plan, Rows::Came(&actual), sizes));
+        let came = rows.map(|rows| costs::of_plan(plan, Rows::Came(rows), sizes));
         let time = |work: &Work| wall_ns(work.ns(), around.threads) * around.calibration.factor;
-        let unknown = unknown(plan, lines, around);
+        let unknown = unknown(plan, asked, around);
         TimeEstimate {
             by_rows_ns: came.as_ref().filter(|_| unknown.is_none()).map(time),
             time_ns: unknown.map_or_else(|| Ok(time(&expected)), Err),
@@ -152,15 +153,14 @@ fn wall_ns(work_ns: f64, threads: usize) -> f64 {
 }
 
 /// The reason for which no time can be told.
-fn unknown(plan: &Plan, lines: &[PlanLine], around: &Around<'_>) -> Option<String> {
+fn unknown(plan: &Plan, asked: &[Vec<Arc<str>>], around: &Around<'_>) -> Option<String> {
     if around.is_ring {
         return Some("the store lies on other machines".to_owned());
     }
-    // Plans are over dense ids where nothing is attached.
-    let asked = if around.view.capabilities().dense_node_ids { Vec::new() } else { statements::of(plan, around.view) };
     if let Some((at, statement)) = asked.iter().enumerate().find_map(|(at, all)| Some((at, all.first()?))) {
         let source = statement.split(": ").next().unwrap_or_default();
-        return Some(format!("{} asks the source {source}", lines.get(at).map_or("an operator", |line| line.operator)));
+        let operator = explain::rows(plan).get(at).map_or("an operator", |row| row.operator);
+        return Some(format!("{operator} asks the source {source}"));
     }
     let mut reason = None;
     plan.root.each(&mut |operator| {

@@ -82,8 +82,9 @@ impl PlanReport {
 
     /// The report of `EXPLAIN`.
     pub(crate) fn explain(plan: &Plan, around: &Around<'_>) -> PlanReport {
-        let lines = lines(plan, statements::of(plan, around.view), &|_| None);
-        let estimate = TimeEstimate::of(plan, &lines, around);
+        let asked = statements::of(plan, around.view);
+        let estimate = TimeEstimate::of(plan, &asked, None, around);
+        let lines = lines(plan, asked, &|_| None);
         let text = with_statements(explain::text(plan), &lines) + "\n" + &estimate.text();
         PlanReport { lines, text, estimate: Some(estimate), ..PlanReport::default() }
     }
@@ -107,7 +108,10 @@ impl PlanReport {
         let mut waterfall = Waterfall::of(phases, &lines);
         let scans = findings::picked_scans(plan, &ids);
         waterfall.finding = findings::finding(&Evidence { waterfall: &waterfall, lines: &lines, scans });
-        let estimate = TimeEstimate::of(plan, &lines, around);
+        // Plans are over dense ids where nothing is attached.
+        let is_alone = around.view.capabilities().dense_node_ids;
+        let asked = if is_alone { Vec::new() } else { statements::of(plan, around.view) };
+        let estimate = TimeEstimate::of(plan, &asked, Some(&|id| actual(id).rows as f64), around);
         let text = explain::text_with(plan, &heads, &cells) + "\n" + &estimate.text() + &waterfall.text();
         PlanReport { lines, waterfall: Some(waterfall), text, estimate: Some(estimate), ..PlanReport::default() }
     }

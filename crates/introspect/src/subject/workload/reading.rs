@@ -60,6 +60,9 @@ fn checked(name: &str, text: &str, others: &[Statement]) -> Result<Statement> {
     Statement::new(name, text)
 }
 
+/// Calls of a statement in a trace: texts and parameters.
+type Recorded = Vec<(Arc<str>, Parameters)>;
+
 /// The statements of a trace that read, and the number of events that are left out: those that write or failed, and what is no
 /// statement. Calls that differ in literals are calls of one statement. If there are too many statements, those that took the
 /// most time are taken.
@@ -67,7 +70,7 @@ fn checked(name: &str, text: &str, others: &[Statement]) -> Result<Statement> {
 /// # Errors
 /// Those of reading the trace; `ARGUMENT` if no statement reads.
 pub fn of_trace(events: impl Iterator<Item = Result<TraceEvent>>) -> Result<(Vec<Statement>, usize)> {
-    let mut shapes: BTreeMap<String, (u64, Vec<(Arc<str>, Parameters)>)> = BTreeMap::new();
+    let mut shapes: BTreeMap<String, (u64, Recorded)> = BTreeMap::new();
     let mut left_out = 0;
     for event in events {
         let event = event?;
@@ -83,7 +86,7 @@ pub fn of_trace(events: impl Iterator<Item = Result<TraceEvent>>) -> Result<(Vec
         let failed = error!(Argument, "no statement of the trace reads");
         return Err(failed.with_remedy("record statements that read, as with knot serve STORE --record FILE"));
     }
-    let mut held: Vec<(String, (u64, Vec<(Arc<str>, Parameters)>))> = shapes.into_iter().collect();
+    let mut held: Vec<(String, (u64, Recorded))> = shapes.into_iter().collect();
     held.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
     left_out += held.iter().skip(STATEMENTS_MAX).map(|(_, (_, calls))| calls.len()).sum::<usize>();
     held.truncate(STATEMENTS_MAX);
