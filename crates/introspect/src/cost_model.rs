@@ -53,7 +53,10 @@ impl Prediction {
 
 /// The layer below, in one way and regime.
 struct Below<'a> {
+    /// Measurement that costs are taken from.
     found: &'a Measurements,
+    /// Measurement whose calls are predicted.
+    counted: &'a Measurements,
     way: Way,
     regime: Regime,
 }
@@ -98,22 +101,21 @@ impl Below<'_> {
 
     /// Counts of a call as the calls of the interface have them: statements do not count what they touch.
     fn counts(&self, operation: Operation, at: usize) -> Option<Counts> {
-        let of = |run: &Run| run.calls.get(at).map(|call| call.counts);
+        let of = |regime| self.counted.run(operation, Way::Api, regime)?.calls.get(at).map(|call| call.counts);
         match self.way {
-            Way::Api => self.run(operation).and_then(of),
-            Way::Cypher => {
-                let hot = self.found.run(operation, Way::Api, Regime::Hot).and_then(of);
-                hot.or_else(|| self.found.run(operation, Way::Api, self.regime).and_then(of))
-            }
+            Way::Api => of(self.regime),
+            Way::Cypher => of(Regime::Hot).or_else(|| of(self.regime)),
         }
     }
 
-    /// The time of hops in both directions from the same start.
+    /// The time of hops in both directions from the same start; their mean where the start is one of another graph.
     fn hops(&self, hops: u32, at: usize) -> Option<f64> {
-        if hops == 0 {
-            return self.cost(Operation::NodeById);
+        let operation = Operation::Hops(Direction::Both, hops);
+        match hops {
+            0 => self.cost(Operation::NodeById),
+            _ if std::ptr::eq(self.found, self.counted) => Some(self.run(operation)?.calls.get(at)?.ns as f64),
+            _ => self.cost(operation),
         }
-        Some(self.run(Operation::Hops(Direction::Both, hops))?.calls.get(at)?.ns as f64)
     }
 
     /// The model of a statement: what its profile says that it touches, at the costs of calls.
@@ -122,7 +124,7 @@ impl Below<'_> {
         let line = api.line(Operation::Neighbors(Direction::Both, Filter::Plain))?;
         let (node, empty) = (api.cost(Operation::NodeById)?, self.cost(Operation::EmptyStatement)?);
         // Calls that are all the same have more hot than cold ones.
-        let counted = self.found.run(operation, Way::Cypher, Regime::Hot)?;
+        let counted = self.counted.run(operation, Way::Cypher, Regime::Hot)?;
         Some(Box::new(move |_, at| {
             let Counts { neighborhoods, edges, unique_nodes, .. } = counted.calls.get(at)?.counts;
             let parts = [(neighborhoods, line.neighborhood), (edges, line.edge), (unique_nodes, node)];
@@ -206,11 +208,17 @@ type Model<'a> = dyn Fn(&Call, usize) -> Option<f64> + 'a;
 
 /// Predicts all runs that are made of others.
 pub fn compose(found: &Measurements) -> Vec<Prediction> {
+    compose_from(found, found)
+}
+
+/// Predicts the runs of a measurement from costs of another, as those of a generated graph: the paper's figure 9. Counts are those of the
+/// calls that are predicted; the hops of a path have the mean time of hops in the graph that costs are from.
+pub fn compose_from(costs: &Measurements, found: &Measurements) -> Vec<Prediction> {
     let mut predictions = Vec::new();
     for run in found.runs.iter().filter(|run| run.choice == Choice::Uniform) {
         // Algorithms call the store, whoever calls them.
         let way = if run.operation.layer() == Layer::Algorithm { Way::Api } else { run.way };
-        let below = Below { found, way, regime: run.regime };
+        let below = Below { found: costs, counted: found, way, regime: run.regime };
         let Some((model, formula)) = below.model(run.operation) else { continue };
         // A subject need not count what the model is made of.
         let modelled = |call: &Call, at| model(call, at).filter(|ns| *ns > 0.0);
@@ -358,7 +366,7 @@ mod tests {
     use model::{Direction, Interrupt};
     use testing::simulation::CountingClock;
 
-    use super::{Judged, compose, fit, judge};
+    use super::{Judged, compose, compose_from, fit, judge};
     use crate::machine::Effort;
     use crate::measure::{MeasureOptions, Measurements, Regime, measure};
     use crate::operations::{Filter, Operation, Way};
@@ -431,6 +439,28 @@ mod tests {
         });
         let model = hop.expect("it is predicted").model_ns;
         assert!(is_near(model, mean, 0.1), "{model}, neighbours took {mean}");
+    }
+
+    #[test]
+    fn a_graph_is_predicted_with_the_costs_of_another() {
+        let (small, large) = (measured(Synthetic::new(2_000, 5)), measured(Synthetic::new(4_000, 9)));
+        let mut slow = Synthetic::new(4_000, 9);
+        slow.costs.neighborhood *= 2.0;
+        slow.costs.edge *= 2.0;
+        slow.costs.call *= 2.0;
+        slow.costs.unique_node *= 2.0;
+        let factor = |of: &Measurements, operation: Operation| {
+            let found = compose_from(&small, of);
+            let is_it = |held: &&super::Prediction| {
+                (held.operation, held.way, held.regime) == (operation, Way::Api, Regime::Hot)
+            };
+            found.iter().find(is_it).expect("it is predicted").factor()
+        };
+        // Degrees out are all alike, from which the share of an edge cannot be told.
+        let one_hop = Operation::Hops(Direction::Both, 1);
+        let own = factor(&small, one_hop);
+        let (other, slower) = (factor(&large, one_hop), factor(&measured(slow), one_hop));
+        assert!(is_near(other, own, 0.05) && is_near(slower / other, 2.0, 0.05), "{own} {other} {slower}");
     }
 
     #[test]

@@ -36,16 +36,27 @@ pub struct Report {
     pub fits: Vec<Fit>,
     /// Errors of the fitted costs on starts that they were not fitted to.
     pub judgements: Vec<Judgement>,
-    /// Place of another subject, and errors of the fitted costs on it.
-    pub elsewhere: Option<(String, Vec<Judgement>)>,
+    /// Another subject, predicted with the costs of this one.
+    pub elsewhere: Option<Elsewhere>,
     /// Sentences.
     pub findings: Vec<Finding>,
     /// Operations of which calls and statements gave different answers, with the number of starts.
     pub disagreements: Vec<(Operation, usize)>,
 }
 
+/// Another subject, predicted with costs of the one that is reported.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// Place of its data.
+    pub place: String,
+    /// Errors of the fitted costs on it.
+    pub judgements: Vec<Judgement>,
+    /// Its times predicted from the layer below of the one that is reported.
+    pub predictions: Vec<Prediction>,
+}
+
 impl Report {
-    /// Models what was measured. Fitted costs are also judged on the measurement of another subject, if one is given.
+    /// Models what was measured. Costs also predict the measurement of another subject, if one is given.
     pub fn new(machine: MachineLimits, measurements: Measurements, other: Option<&Measurements>) -> Report {
         let predictions = cost_model::compose(&measurements);
         let fits: Vec<Fit> =
@@ -54,7 +65,11 @@ impl Report {
             fits.iter().flat_map(|fit| cost_model::judge(fit, found, judged)).collect()
         };
         let judgements = judge(&measurements, Judged::HeldOut);
-        let elsewhere = other.map(|found| (found.description.place.clone(), judge(found, Judged::All)));
+        let elsewhere = other.map(|found| Elsewhere {
+            place: found.description.place.clone(),
+            judgements: judge(found, Judged::All),
+            predictions: cost_model::compose_from(&measurements, found),
+        });
         let findings = findings::find(&measurements, &predictions, &judgements);
         let disagreements = disagreements(&measurements);
         Report { machine, measurements, predictions, fits, judgements, elsewhere, findings, disagreements }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Report;
-use crate::cost_model::{FEATURES, Judgement};
+use crate::cost_model::{FEATURES, Judgement, Prediction};
 use crate::machine::MachineLimits;
 use crate::measure::{Run, Times};
 
@@ -31,19 +31,16 @@ pub fn to_json(report: &Report) -> Value {
         "sweep": found.sweep.iter().map(|point| json!({
             "nodes": point.nodes, "p50Ns": rounded(point.ns), "calls": point.calls,
         })).collect::<Vec<_>>(),
-        "predictions": report.predictions.iter().map(|held| json!({
-            "operation": held.operation.to_string(), "way": held.way.name(), "regime": held.regime.name(),
-            "measuredNs": rounded(held.measured_ns), "modelNs": rounded(held.model_ns),
-            "factor": rounded(held.factor()), "formula": held.formula, "calls": held.calls,
-        })).collect::<Vec<_>>(),
+        "predictions": report.predictions.iter().map(prediction).collect::<Vec<_>>(),
         "fits": report.fits.iter().map(|fit| json!({
             "regime": fit.regime.name(), "calls": fit.calls,
             "costsNs": FEATURES.iter().zip(fit.costs).map(|(name, cost)| ((*name).to_owned(), json!(cost)))
                 .collect::<serde_json::Map<String, Value>>(),
         })).collect::<Vec<_>>(),
         "judgements": report.judgements.iter().map(judgement).collect::<Vec<_>>(),
-        "elsewhere": report.elsewhere.as_ref().map(|(place, judgements)| json!({
-            "place": place, "judgements": judgements.iter().map(judgement).collect::<Vec<_>>(),
+        "elsewhere": report.elsewhere.as_ref().map(|other| json!({
+            "place": other.place, "judgements": other.judgements.iter().map(judgement).collect::<Vec<_>>(),
+            "predictions": other.predictions.iter().map(prediction).collect::<Vec<_>>(),
         })),
         "findings": report.findings.iter().map(|finding| json!({
             "rule": finding.rule.name(), "operation": finding.operation.to_string(), "sentence": finding.sentence,
@@ -53,6 +50,14 @@ pub fn to_json(report: &Report) -> Value {
             "operation": operation.to_string(), "starts": starts,
         })).collect::<Vec<_>>(),
         "leftOut": found.left_out,
+    })
+}
+
+fn prediction(held: &Prediction) -> Value {
+    json!({
+        "operation": held.operation.to_string(), "way": held.way.name(), "regime": held.regime.name(),
+        "measuredNs": rounded(held.measured_ns), "modelNs": rounded(held.model_ns),
+        "factor": rounded(held.factor()), "formula": held.formula, "calls": held.calls,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Report;
-use crate::cost_model::{FEATURES, Judgement};
+use crate::cost_model::{FEATURES, Judgement, Prediction};
 use crate::findings::duration_text;
 use crate::machine::MachineLimits;
 use crate::measure::{Regime, Run};
@@ -190,8 +190,16 @@ fn sweep(out: &mut String, report: &Report) {
 
 fn composed(out: &mut String, report: &Report) {
     line(out, "FROM THE LAYER BELOW (mean of a call; a factor below 1 is faster than the sum of the parts)");
+    predicted(out, &report.predictions);
+    if let Some(other) = &report.elsewhere {
+        line(out, &format!("{} FROM THE LAYER BELOW OF {}", other.place, report.measurements.description.place));
+        predicted(out, &other.predictions);
+    }
+}
+
+fn predicted(out: &mut String, predictions: &[Prediction]) {
     let mut rows = Vec::new();
-    for held in report.predictions.iter().filter(|held| held.regime != Regime::Warm) {
+    for held in predictions.iter().filter(|held| held.regime != Regime::Warm) {
         rows.push(vec![
             held.operation.to_string(),
             held.way.name().to_owned(),
@@ -217,9 +225,9 @@ fn fitted(out: &mut String, report: &Report) {
     table(out, &head, &rows);
     line(out, "ERRORS OF FITTED COSTS (on the other half of the starts)");
     judged(out, &report.judgements);
-    if let Some((place, judgements)) = &report.elsewhere {
-        line(out, &format!("ERRORS OF FITTED COSTS (on {place}, which they were not fitted to)"));
-        judged(out, judgements);
+    if let Some(other) = &report.elsewhere {
+        line(out, &format!("ERRORS OF FITTED COSTS (on {}, which they were not fitted to)", other.place));
+        judged(out, &other.judgements);
     }
 }
 
