@@ -41,7 +41,9 @@ pub(super) struct Tables {
 /// A table that a user names, with columns; none where the catalog is to tell them.
 #[derive(Clone, Debug, PartialEq)]
 struct Named {
+    /// Its name, with the schema before a point if it was not quoted.
     table: String,
+    is_quoted: bool,
     columns: Vec<String>,
 }
 
@@ -53,7 +55,7 @@ pub struct TableChoice {
 }
 
 impl TableChoice {
-    /// Reads `node=TABLE(KEY) edge=TABLE(SOURCE,TARGET)`. Either may be left out, and so may the columns.
+    /// Reads `node=TABLE(KEY) edge=TABLE(SOURCE,TARGET)`. Either may be left out, and so may the columns. Names may be quoted as in SQL.
     ///
     /// # Errors
     /// `ARGUMENT` for another text.
@@ -68,28 +70,72 @@ impl TableChoice {
         let (mut choice, mut rest) = (TableChoice::default(), text.trim());
         while !rest.is_empty() {
             let (place, after) = rest.split_once('=').ok_or_else(|| bad(rest))?;
-            let end = after.find(['(', ' ']).unwrap_or(after.len());
-            let (table, after) = after.split_at(end);
+            let (table, is_quoted, after) = quoted_or_plain(after).ok_or_else(|| bad(rest))?;
             let (columns, after) = match after.strip_prefix('(') {
-                Some(inside) => inside.split_once(')').ok_or_else(|| bad(rest))?,
-                None => ("", after),
+                Some(inside) => columns(inside).ok_or_else(|| bad(rest))?,
+                None => (Vec::new(), after),
             };
-            let columns: Vec<String> = columns.split(',').map(|name| name.trim().to_owned()).collect();
-            let columns = if columns == [""] { Vec::new() } else { columns };
+            if !after.is_empty() && !after.starts_with(' ') {
+                return Err(bad(rest));
+            }
             let (held, count) = match place {
                 "node" => (&mut choice.node, 1),
                 "edge" => (&mut choice.edge, 2),
                 _ => return Err(bad(rest)),
             };
-            let has_columns =
-                columns.is_empty() || columns.len() == count && columns.iter().all(|name| !name.is_empty());
-            if table.is_empty() || !has_columns || held.is_some() {
+            if !columns.is_empty() && columns.len() != count || held.is_some() {
                 return Err(bad(rest));
             }
-            *held = Some(Named { table: table.to_owned(), columns });
+            *held = Some(Named { table, is_quoted, columns });
             rest = after.trim_start();
         }
         if choice == TableChoice::default() { Err(bad(text)) } else { Ok(choice) }
+    }
+}
+
+/// A name as the option has it: quoted where it would end elsewhere.
+fn written(name: &str) -> String {
+    if name.contains(['(', ')', ',', ' ', '"', '=']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.to_owned()
+    }
+}
+
+/// The name that a text begins with, true if it is quoted, and what follows it.
+fn quoted_or_plain(text: &str) -> Option<(String, bool, &str)> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let (name, rest) = text.split_at(text.find(['(', ')', ',', ' ', '"']).unwrap_or(text.len()));
+        return (!name.is_empty()).then(|| (name.to_owned(), false, rest));
+    };
+    let mut name = String::new();
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(further) => {
+                name.push('"');
+                rest = further;
+            }
+            None => return (!name.is_empty()).then_some((name, true, after)),
+        }
+    }
+}
+
+/// The names of columns up to the parenthesis that closes them, and what follows it.
+fn columns(text: &str) -> Option<(Vec<String>, &str)> {
+    let (mut names, mut rest) = (Vec::new(), text.trim_start());
+    if let Some(after) = rest.strip_prefix(')') {
+        return Some((names, after));
+    }
+    loop {
+        let (name, _, after) = quoted_or_plain(rest)?;
+        names.push(name);
+        let after = after.trim_start();
+        if let Some(after) = after.strip_prefix(')') {
+            return Some((names, after));
+        }
+        rest = after.strip_prefix(',')?.trim_start();
     }
 }
 
@@ -135,8 +181,9 @@ impl Tables {
 
     /// The tables as the option names them.
     pub(super) fn described(&self) -> String {
-        let [source, target] = &self.ends;
-        format!("node={}({}) edge={}({source},{target})", self.nodes, self.key, self.edges)
+        let [source, target] = self.ends.each_ref().map(|end| written(end));
+        let [nodes, edges] = [&self.nodes, &self.edges].map(|table| written(&table.to_string()));
+        format!("node={nodes}({}) edge={edges}({source},{target})", written(&self.key))
     }
 }
 
@@ -147,10 +194,19 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
+    fn named(&self, named: &Named) -> Result<&'a Table> {
+        if named.is_quoted { self.find(None, &named.table) } else { self.table(&named.table) }
+    }
+
     fn table(&self, name: &str) -> Result<&'a Table> {
         let (schema, bare) = name.split_once('.').map_or((None, name), |(schema, bare)| (Some(schema), bare));
+        self.find(schema, bare)
+    }
+
+    fn find(&self, schema: Option<&str>, bare: &str) -> Result<&'a Table> {
         self.catalog.find(schema, bare).ok_or_else(|| {
-            let message = format!("there is no table {name} that this user may read");
+            let schema = schema.map_or_else(String::new, |schema| format!("{schema}."));
+            let message = format!("there is no table {schema}{bare} that this user may read");
             error!(Argument, "{message}").with_remedy(self.listed())
         })
     }
@@ -158,7 +214,7 @@ impl<'a> Found<'a> {
     fn nodes(&self, edges: &'a Table, ends: &[String; 2]) -> Result<(&'a Table, String)> {
         let referred = refers(edges, &ends[0]);
         let table = match (&self.choice.node, referred) {
-            (Some(named), _) => self.table(&named.table)?,
+            (Some(named), _) => self.named(named)?,
             (None, Some(key)) => self.table(&key.table.to_string())?,
             (None, None) => self.by_name(&NODES, &[KEY]).ok_or_else(|| {
                 let message = format!("no foreign key says which table {} of {} refers to", ends[0], edges.name);
@@ -182,7 +238,7 @@ impl<'a> Found<'a> {
 
     fn edges(&self) -> Result<(&'a Table, [String; 2])> {
         if let Some(named) = &self.choice.edge {
-            let table = self.table(&named.table)?;
+            let table = self.named(named)?;
             if let [source, target] = &named.columns[..] {
                 return Ok((table, [source.clone(), target.clone()]));
             }
@@ -192,8 +248,9 @@ impl<'a> Found<'a> {
                 error!(Argument, "{message}").with_remedy(format!("name the two columns, as {FORM}"))
             });
         }
-        let starts_right = |table: &Table, ends: &[String; 2]| match &self.choice.node {
-            Some(named) => refers(table, &ends[0]).is_some_and(|key| key.table.to_string() == named.table),
+        let nodes = self.choice.node.as_ref().map(|named| self.named(named)).transpose()?;
+        let starts_right = |table: &Table, ends: &[String; 2]| match nodes {
+            Some(nodes) => refers(table, &ends[0]).is_some_and(|key| key.table == nodes.name),
             None => true,
         };
         let candidates = self.catalog.tables.iter().filter_map(|table| Some((table, ends(table)?)));
@@ -353,6 +410,15 @@ mod tests {
         ];
         let named = Catalog { tables: plain.to_vec(), ..shop };
         check(&named, "", "node=nodes(id) edge=edge(source,target)");
+        check(&named, "node=no", "there is no table no");
+        let integers = |names: [&'static str; 2]| names.map(|name| (name, PropertyKind::Integer));
+        let odd = [
+            table("my \"own\" nodes", &integers(["The Id", "x"])[..1], &[], 1),
+            table("a.b", &integers(["from (", "to,"]), &[], 1),
+        ];
+        let odd = Catalog { tables: odd.to_vec(), ..named.clone() };
+        let text = r#"node="my ""own"" nodes"("The Id") edge="a.b"("from (" , "to,")"#;
+        check(&odd, text, &text.replace(" , ", ",").replace(r#""a.b""#, "a.b"));
         check(&Catalog { tables: plain[..1].to_vec(), ..named }, "", "no table is seen to be edges");
         check(&Catalog::default(), "", "there are no tables");
     }
@@ -370,9 +436,10 @@ mod tests {
 
     #[test]
     fn other_options_are_refused() {
-        for text in
-            ["", "person", "node=", "node=a(b", "node=a(b,c)", "edge=a(b)", "edge=a(,b)", "nodes=a", "node=a node=b"]
-        {
+        for text in [
+            "", "person", "node=", "node=a(b", "node=a(b,c)", "edge=a(b)", "edge=a(,b)", "nodes=a", "node=a node=b",
+            "node=\"a", "node=\"\"", "node=a(b)c", "node=a(\"b)",
+        ] {
             let refused = TableChoice::parse(text).expect_err(text).to_string();
             assert!(refused.contains("expected node=TABLE(KEY)"), "{refused}");
         }
