@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use std::collections::BTreeSet;
+
 use model::{Error, ErrorCode, Result};
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use super::SCHEMA;
 /// A measurement as a file has it.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
-    /// Name in reports: the place of the data, told apart from others by a number.
+    /// Name in reports: the place of the data, told apart from others by a number; beside other systems that of the system.
     pub name: String,
     /// The system, its version.
     pub system: String,
@@ -194,8 +196,14 @@ impl Stored {
     }
 }
 
-/// Makes the names of measurements different from each other.
+/// Makes the names of measurements different from each other: those of systems, if these differ, else those of places.
 pub fn tell_apart(all: &mut [Stored]) {
+    let system = |stored: &Stored| stored.system.split(" (").next().unwrap_or_default().to_owned();
+    let systems: BTreeSet<String> = all.iter().map(system).collect();
+    if all.len() > 1 && systems.len() == all.len() {
+        all.iter_mut().for_each(|stored| stored.name = system(stored));
+        return;
+    }
     let names: Vec<String> = all.iter().map(|stored| stored.name.clone()).collect();
     for (at, stored) in all.iter_mut().enumerate() {
         if names.iter().filter(|name| **name == stored.name).count() > 1 {

@@ -91,6 +91,12 @@ fn several_subjects_stand_side_by_side() {
     {
         assert!(page.contains(expected), "{expected}");
     }
+    let mut other = stored(&one);
+    other.system = "another system 7 (of a vendor)".into();
+    let page = to_html(&[stored(&one), other]).expect("it is written");
+    let micro = charts(&page).into_iter().find(|chart| chart["id"] == "micro-api").expect("there is a chart");
+    assert_eq!(micro["chart"]["series"][1]["name"], "another system 7");
+    let page = to_html(&[stored(&one), stored(&two)]).expect("it is written");
     assert!(!page.contains("<b>slow</b>") && page.contains("&lt;/script&gt;&lt;b&gt;slow"));
 }
 
