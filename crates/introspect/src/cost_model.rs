@@ -22,6 +22,8 @@ const ERROR_MAX: (f64, f64) = (0.20, 0.60);
 const COLD_ERROR_MAX: (f64, f64) = (0.50, 1.50);
 /// The model of a statement.
 const STATEMENT_FORMULA: &str = "an empty statement, nodes found, and neighbours of each";
+/// Factor, above or below 1, up to which an operation takes what the costs of all say.
+const FACTOR_MAX: f64 = 1.75;
 /// Calls below which nothing is judged.
 const CALLS_MIN: usize = 8;
 
@@ -249,6 +251,8 @@ pub struct Fit {
     pub regime: Regime,
     /// Nanoseconds of each of [`FEATURES`].
     pub costs: [f64; FEATURES.len()],
+    /// Operations, and the factor between what each takes and what these costs say, half of its calls below.
+    pub factors: Vec<(Operation, f64)>,
     /// Number of calls that it was fitted to.
     pub calls: usize,
 }
@@ -260,6 +264,8 @@ pub struct Judgement {
     pub operation: Operation,
     /// State of the caches.
     pub regime: Regime,
+    /// Factor of the operation in the fit.
+    pub factor: f64,
     /// Relative error that half of the calls do not exceed.
     pub median_error: f64,
     /// Relative error that 90 percent do not exceed.
@@ -274,10 +280,11 @@ pub fn error_max(regime: Regime) -> (f64, f64) {
 }
 
 impl Judgement {
-    /// True if the errors are larger than the model states.
+    /// True if the errors are larger than the model states, or the operation takes another time than its counts explain.
     pub fn is_out_of_model(&self) -> bool {
         let (median, p90) = error_max(self.regime);
-        self.median_error > median || self.p90_error > p90
+        let is_explained = (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&self.factor);
+        self.median_error > median || self.p90_error > p90 || !is_explained
     }
 }
 
@@ -293,10 +300,38 @@ fn features(call: &Call) -> [f64; FEATURES.len()] {
 }
 
 impl Fit {
-    /// Nanoseconds that a call should take.
-    pub fn predict(&self, call: &Call) -> f64 {
+    /// Nanoseconds that a call of an operation should take.
+    pub fn predict(&self, operation: Operation, call: &Call) -> f64 {
+        self.factor(operation) * self.counted(call)
+    }
+
+    /// Nanoseconds of what a call touched, by the costs that are common to all operations.
+    fn counted(&self, call: &Call) -> f64 {
         features(call).iter().zip(self.costs).map(|(count, cost)| count * cost).sum()
     }
+
+    fn factor(&self, operation: Operation) -> f64 {
+        self.factors.iter().find(|(known, _)| *known == operation).map_or(1.0, |(_, factor)| *factor)
+    }
+
+    /// The factors of operations, from the calls that the costs were fitted to.
+    fn factors_of(&self, found: &Measurements) -> Vec<(Operation, f64)> {
+        let mut ratios: Vec<(Operation, Vec<f64>)> = Vec::new();
+        for run in fitted_runs(found, self.regime) {
+            let of_run = trained(run).map(|call| call.ns.max(1) as f64 / self.counted(call).max(1.0));
+            match ratios.iter_mut().find(|(known, _)| *known == run.operation) {
+                Some((_, ratios)) => ratios.extend(of_run),
+                None => ratios.push((run.operation, of_run.collect())),
+            }
+        }
+        let median = |ratios: Vec<f64>| Times::of(ratios).percentile(50);
+        ratios.into_iter().map(|(operation, ratios)| (operation, median(ratios))).collect()
+    }
+}
+
+/// Calls of a run that costs are fitted to: every other one.
+fn trained(run: &Run) -> impl Iterator<Item = &Call> {
+    run.calls.iter().step_by(2)
 }
 
 /// Runs that costs are fitted to: neighbourhoods, by calls.
@@ -311,7 +346,7 @@ fn fitted_runs(found: &Measurements, regime: Regime) -> impl Iterator<Item = &Ru
 pub fn fit(found: &Measurements, regime: Regime) -> Option<Fit> {
     let mut rows: Vec<([f64; FEATURES.len()], f64, f64)> = Vec::new();
     for run in fitted_runs(found, regime) {
-        let trained: Vec<&Call> = run.calls.iter().step_by(2).collect();
+        let trained: Vec<&Call> = trained(run).collect();
         // Each operation counts the same, however many calls it had time for.
         let share = (trained.len() as f64).sqrt();
         rows.extend(trained.iter().map(|call| {
@@ -325,7 +360,8 @@ pub fn fit(found: &Measurements, regime: Regime) -> Option<Fit> {
     let solved = least_squares::solve(FEATURES.len(), rows.iter().map(|(row, ns, weight)| (&row[..], *ns, *weight)));
     let mut costs = [0.0; FEATURES.len()];
     costs.copy_from_slice(&solved);
-    Some(Fit { regime, costs, calls: rows.len() })
+    let fit = Fit { regime, costs, factors: Vec::new(), calls: rows.len() };
+    Some(Fit { factors: fit.factors_of(found), ..fit })
 }
 
 /// Calls that a fit is judged on.
@@ -344,7 +380,7 @@ pub fn judge(fit: &Fit, found: &Measurements, judged: Judged) -> Vec<Judgement> 
     for run in fitted_runs(found, fit.regime).filter(|run| run.choice == Choice::Uniform) {
         let errors = run.calls.iter().skip(first).step_by(step).map(|call| {
             let ns = call.ns.max(1) as f64;
-            (fit.predict(call) - ns).abs() / ns
+            (fit.predict(run.operation, call) - ns).abs() / ns
         });
         let errors = Times::of(errors.collect());
         if errors.count() < CALLS_MIN {
@@ -353,6 +389,7 @@ pub fn judge(fit: &Fit, found: &Measurements, judged: Judged) -> Vec<Judgement> 
         judgements.push(Judgement {
             operation: run.operation,
             regime: run.regime,
+            factor: fit.factor(run.operation),
             median_error: errors.percentile(50),
             p90_error: errors.percentile(90),
             calls: errors.count(),

@@ -132,7 +132,7 @@ fn by_rows(run: &Run) -> Vec<(u64, Times)> {
 
 fn judgement(held: &Judgement) -> Value {
     json!({
-        "operation": held.operation.to_string(), "regime": held.regime.name(),
+        "operation": held.operation.to_string(), "regime": held.regime.name(), "factor": rounded(held.factor),
         "medianError": rounded(held.median_error), "p90Error": rounded(held.p90_error), "calls": held.calls,
         "outOfModel": held.is_out_of_model(),
     })

@@ -237,6 +237,7 @@ fn judged(out: &mut String, judgements: &[Judgement]) {
         vec![
             held.operation.to_string(),
             held.regime.name().to_owned(),
+            format!("{:.2}", held.factor),
             format!("{:.0} %", 100.0 * held.median_error),
             format!("{:.0} %", 100.0 * held.p90_error),
             held.calls.to_string(),
@@ -244,7 +245,7 @@ fn judged(out: &mut String, judgements: &[Judgement]) {
         ]
     };
     let rows: Vec<Vec<String>> = judgements.iter().map(row).collect();
-    table(out, &["operation", "caches", "median", "p90", "n", ""], &rows);
+    table(out, &["operation", "caches", "factor", "median", "p90", "n", ""], &rows);
 }
 
 fn findings(out: &mut String, report: &Report) {
