@@ -118,6 +118,10 @@ fn relational_of(subject: &Path) -> Option<&str> {
 struct Asked(Session);
 
 impl Statements for Asked {
+    fn set_limit(&mut self, limit: Duration) {
+        self.0.set_timeout(Some(limit));
+    }
+
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
         self.0.query(text, parameters)
     }
@@ -234,9 +238,10 @@ impl Measuring<'_> {
             let address = Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?;
             let place = address.to_string();
             let mut session = Graph::connect(address, config, self.interrupt)?.session();
-            session.set_timeout(Some(limit));
+            // The ids of all nodes are read first.
+            session.set_timeout(Some(STATEMENT));
             let server = CypherServer::open(Asked(session), place, self.clock.clone(), self.interrupt)?;
-            return self.with_workload(server);
+            return self.with_workload(server.with_limit(limit));
         }
         let store = KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?;
         Ok(match &self.workload {

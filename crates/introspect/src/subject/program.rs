@@ -15,6 +15,9 @@ use crate::operations::{Operation, StatementName, Way};
 
 /// Longest line that a program may write.
 const LINE_BYTES_MAX: u64 = 64 << 20;
+/// Times of a program to end in: it may remove copies of its data, unless nobody waits for that.
+const END: Duration = Duration::from_secs(60);
+const CANCELLED_END: Duration = Duration::from_secs(1);
 /// Time between looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -254,7 +257,8 @@ impl Drop for Program {
     fn drop(&mut self) {
         // The program may clean up after this word; one that does not end is ended.
         let _ = writeln!(self.input, "{}", json!({"ask": "close"})).and_then(|()| self.input.flush());
-        for _ in 0..20 {
+        let limit = if self.interrupt.check().is_err() { CANCELLED_END } else { END };
+        for _ in 0..limit.as_millis() / LOOK.as_millis() {
             if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
                 return;
             }

@@ -3,6 +3,7 @@
 //! Only what Neo4j's dialect has in common with others is asked. An operation whose statement the server does not compile is left out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use database::{Parameters, QueryResult};
 use model::platform::Clock;
@@ -19,6 +20,8 @@ use crate::random::Stream;
 pub trait Statements {
     /// Runs a statement and holds its rows.
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult>;
+    /// Sets the time limit of statements from now on.
+    fn set_limit(&mut self, limit: Duration);
     /// Empties caches, as far as they are at hand, and says how; `None` where none are.
     fn cool(&mut self) -> Result<Option<&'static str>> {
         Ok(None)
@@ -120,6 +123,12 @@ impl<S: Statements> CypherServer<S> {
             properties: [names(&keys("(x)"))?, names(&keys("()-[x]->()"))?].concat(),
             key: self.names.key.clone().map(|((_, label), (_, key))| (label, key)),
         })
+    }
+
+    /// Sets the time limit of statements from now on; that of looking at the server may be longer.
+    pub fn with_limit(mut self, limit: Duration) -> CypherServer<S> {
+        self.session.set_limit(limit);
+        self
     }
 
     fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Value>>> {

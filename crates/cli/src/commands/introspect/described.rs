@@ -57,6 +57,10 @@ impl Described {
 }
 
 impl Statements for Described {
+    fn set_limit(&mut self, limit: Duration) {
+        self.session.set_timeout(Some(limit));
+    }
+
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
         self.session.query(text, parameters)
     }
