@@ -2,10 +2,10 @@
 # The figures of Macko, Margo, Seltzer, "Performance introspection of graph databases" (2013), for this and other systems:
 #   introspect.sh FOLDER
 # KINDS (default "barabasi kronecker"), SIZES (default "1k 100k"; the paper has 1k, 1M and 10M), SUBJECTS (default "knotwork sqlite
-# duckdb postgresql ladybugdb neo4j"); EDGES for each node, if not those of the kind. PYTHON has their packages. POSTGRESQL_URL is a server whose database may be filled: the tables
+# duckdb postgresql ladybugdb janusgraph neo4j"); EDGES for each node, if not those of the kind. PYTHON has their packages. POSTGRESQL_URL is a server whose database may be filled: the tables
 # `node` and `edge` are dropped first. NEO4J is a folder with the jars of Neo4j, which is started with a database of its own. What is not
 # there is skipped, and said. Writes FOLDER/KIND-SIZE.html, and a JSON file for each subject; databases are removed once they
-# are measured.
+# are measured. JANUSGRAPH is a folder with the jars of janusgraph-core and janusgraph-berkeleyje, and what they need.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:?a folder for graphs, stores and reports}
@@ -27,6 +27,10 @@ prepare() {
     sqlite) asked="subject: $program/sql.py sqlite $folder/$name.db $folder/$name" ;;
     duckdb) has duckdb && asked="subject: $program/sql.py duckdb $folder/$name.duckdb $folder/$name" ;;
     ladybugdb) has ladybug && asked="subject: $program/ladybugdb.py $folder/$name.lbug $folder/$name" ;;
+    janusgraph)
+        [ -n "${JANUSGRAPH:-}" ] && command -v java >/dev/null &&
+            asked="subject: java -cp '$JANUSGRAPH/*' $here/examples/introspect/JanusGraph.java $folder/$name.janus $folder/$name"
+        ;;
     postgresql)
         [ -n "${POSTGRESQL_URL:-}" ] && has psycopg || return 0
         drop_tables
@@ -69,7 +73,7 @@ clear_up() {
         wait $neo4j || true
         rm -rf "$folder/$name.neo4j" "$folder/$name.end" "$folder/$name.address"
         ;;
-    *) rm -rf "$folder/$name.knot" "$folder/$name".{db,duckdb,lbug}* ;;
+    *) rm -rf "$folder/$name.knot" "$folder/$name".{db,duckdb,lbug,janus}* ;;
     esac
 }
 
@@ -78,7 +82,7 @@ for kind in ${KINDS:-barabasi kronecker}; do
         name=$kind-$size
         [ -d "$folder/$name" ] || "$knot" generate "$kind" --nodes "$size" ${EDGES:+--edges-per-node "$EDGES"} --seed 1 -o "$folder/$name"
         measured=()
-        for system in ${SUBJECTS:-knotwork sqlite duckdb postgresql ladybugdb neo4j}; do
+        for system in ${SUBJECTS:-knotwork sqlite duckdb postgresql ladybugdb janusgraph neo4j}; do
             prepare "$system" "$name"
             if [ -z "$asked" ]; then
                 echo "introspect: $system is skipped: its package or server is not there" >&2
