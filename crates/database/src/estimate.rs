@@ -27,6 +27,8 @@ const ROWS_FACTOR_MAX: f64 = 2.0;
 /// Nanoseconds of work from which on plans run on several threads, and the part of a thread that each further one adds.
 const PARALLEL_NS_MIN: f64 = 2e6;
 const THREAD_SHARE: f64 = 0.8;
+/// Longest time that is told, some months: of products of many expectations nothing is left but that they are large.
+const NS_MAX: f64 = 1e16;
 /// Starts of the names of procedures that list what is known at once, and of those among them that look through data.
 const LISTING: [&str; 3] = ["db.", "dbms.", "tx."];
 const LOOKING: [&str; 2] = ["db.load", "db.schema"];
@@ -89,7 +91,8 @@ impl TimeEstimate {
         let sizes = sizes(around.view);
         let expected = costs::of_plan(plan, Rows::Expected, sizes);
         let came = rows.map(|rows| costs::of_plan(plan, Rows::Came(rows), sizes));
-        let time = |work: &Work| wall_ns(work.ns(), around.threads) * around.calibration.factor;
+        // Also for what is no number any more.
+        let time = |work: &Work| (wall_ns(work.ns(), around.threads) * around.calibration.factor).min(NS_MAX);
         let unknown = unknown(plan, asked, around);
         TimeEstimate {
             by_rows_ns: came.as_ref().filter(|_| unknown.is_none()).map(time),
