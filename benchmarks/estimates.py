@@ -133,7 +133,7 @@ def show(title, cases):
     by_rows = [time_of(case["profile"]["estimate"]["unitsByRows"], costs) for case in told]
     plain = [case["before"]["estimatedNs"] / case["before"]["estimate"]["factor"] for case in told]
     if THREADS != "1":
-        # What several threads share is known to the program alone.
+        # The share of each thread is known to the program alone.
         expected = plain
         by_rows = [case["profile"]["estimatedNsByRows"] / case["profile"]["estimate"]["factor"] for case in told]
     times = [case["ns"] for case in told]

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The figures of Macko, Margo, Seltzer, "Performance introspection of graph databases" (2013), for this and other systems:
 #   introspect.sh FOLDER
-# KINDS (default "barabasi kronecker"), SIZES (default "1k 100k"; the paper has 1k, 1M and 10M), SUBJECTS (default "knotwork sqlite
-# duckdb postgresql ladybugdb janusgraph neo4j"); EDGES for each node, if not those of the kind. PYTHON has their packages. POSTGRESQL_URL is a server whose database may be filled: the tables
-# `node` and `edge` are dropped first. NEO4J is a folder with the jars of Neo4j, which is started with a database of its own. What is not
-# there is skipped, and said. Writes FOLDER/KIND-SIZE.html, and a JSON file for each subject; databases are removed once they
-# are measured. JANUSGRAPH is a folder with the jars of janusgraph-core and janusgraph-berkeleyje, and what they need.
+# KINDS (default "barabasi kronecker"), SIZES (default "1k 100k"; the paper has 1k, 1M and 10M), EDGES for each node, if not those of
+# the kind; SUBJECTS (default "knotwork sqlite duckdb postgresql ladybugdb janusgraph neo4j"). PYTHON has their packages.
+# POSTGRESQL_URL is a server whose database may be filled: the tables `node` and `edge` are dropped first. NEO4J and JANUSGRAPH are
+# folders with their jars (of janusgraph-core and janusgraph-berkeleyje, and what they need); Neo4j is started with a database of its
+# own. What is not there is skipped, and said. Writes FOLDER/KIND-SIZE.html, and a JSON file for each subject; databases are removed
+# once they are measured.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:?a folder for graphs, stores and reports}

@@ -8,6 +8,8 @@ import pathlib
 import re
 import sys
 
+from introspect_table import hot_runs
+
 #: Calls below which a median is marked: the time of an operation was over before.
 FEW = 10
 SIZES = {"k": 1e3, "M": 1e6}
@@ -43,10 +45,7 @@ def read(folder):
 
 
 def run_of(measured, operation):
-    runs = [run for run in measured["runs"] if run["operation"] == operation and run["regime"] == "hot" and run["starts"] == "uniform"
-            and run["calls"]]
-    # Calls come before statements.
-    return min(runs, key=lambda run: run["way"] != "api", default=None)
+    return hot_runs(measured).get(operation)
 
 
 def microseconds(measured, operation):

@@ -103,7 +103,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Adds so many of a unit.
+    /// Adds a number of a unit.
     pub(crate) fn add(&mut self, unit: Unit, count: f64) {
         self.0[unit as usize] += count;
     }
@@ -283,7 +283,7 @@ impl Walk<'_> {
         least
     }
 
-    /// Number of times that a subplan runs for so many rows: one that looks at a node of the row alone, once for each node at most.
+    /// Number of runs of a subplan for a number of rows: one whose input is a single node runs once for each different node at most.
     fn runs(&self, subplan: &Operator, rows: f64) -> f64 {
         let mut is_of_one = false;
         subplan.each(&mut |operator| {
@@ -299,7 +299,7 @@ impl Walk<'_> {
         expression.operands().into_iter().for_each(|operand| self.subqueries(operand, times));
     }
 
-    /// Adds what an operator does besides its expressions, with so many rows of its first input and so many that it gives.
+    /// Adds the work of an operator besides its expressions, by the rows of its first input and those that it gives.
     fn add_own(&self, work: &mut Work, operator: &Operator, (first, out): (f64, f64)) {
         use OperatorKind as Kind;
         match &operator.kind {
@@ -457,7 +457,7 @@ fn rows_evaluated(kind: &OperatorKind, first: f64, out: f64) -> f64 {
     }
 }
 
-/// Adds what it takes to compute an expression for so many rows.
+/// Adds the evaluation of an expression for a number of rows.
 fn add_expression(work: &mut Work, expression: &Expression, rows: f64) {
     match &expression.kind {
         ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Slot(_) => return,

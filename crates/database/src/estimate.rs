@@ -225,7 +225,7 @@ impl Expectation {
         (!calls).then(|| Expectation { run_ns: work.ns() - Unit::Statement.ns(), rows: plan.root.estimated_rows })
     }
 
-    /// True if a run that gave so many rows is what was expected.
+    /// True if the rows of a run are about those that were expected.
     pub(crate) fn is_met(&self, rows: u64) -> bool {
         let (rows, expected) = ((rows as f64).max(1.0), self.rows.max(1.0));
         (expected / ROWS_FACTOR_MAX..=expected * ROWS_FACTOR_MAX).contains(&rows)

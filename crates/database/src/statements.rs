@@ -165,13 +165,7 @@ impl Entry {
 
     /// Nanoseconds of the calls that can be compared over those by unit costs.
     fn factor(&self) -> Option<f64> {
-        let (mut measured, mut expected) = (0.0, 0.0);
-        for shard in &self.shards {
-            if let Some(figures) = &*lock(shard) {
-                measured += figures.compared_ns.0;
-                expected += figures.compared_ns.1;
-            }
-        }
+        let (measured, expected) = self.sum().compared_ns;
         (measured > 0.0 && expected > 0.0).then(|| measured / expected)
     }
 

@@ -93,7 +93,7 @@ impl Below<'_> {
         let mut rows: Vec<([f64; 2], f64)> = calls.map(counted).collect();
         let found = least_squares::solve(2, rows.iter().map(|(row, ns)| (&row[..], *ns, 1.0 / ns)));
         // Relative errors are least near the fastest calls, which where caches are cold are those that found their block
-        // in memory. What a sum of calls takes follows their mean.
+        // in memory. The time of a sum of calls follows their mean.
         trim(&mut rows, |row| row.1);
         let composed = |row: &[f64; 2]| row[0] * found[0] + row[1] * found[1];
         let (measured, model) = rows.iter().fold((0.0, 0.0), |sums, (row, ns)| (sums.0 + ns, sums.1 + composed(row)));

@@ -24,7 +24,7 @@ pub(super) struct Counted {
     pub(super) tests: Work,
 }
 
-/// Work of counting the matches of trees from so many rows.
+/// Work of counting the matches of trees from a number of rows.
 pub(super) fn counted(trees: &[CountedNode], rows: f64, sizes: Sizes<'_>) -> Counted {
     let mut counted = Counted::default();
     for tree in trees {
@@ -33,7 +33,7 @@ pub(super) fn counted(trees: &[CountedNode], rows: f64, sizes: Sizes<'_>) -> Cou
     counted
 }
 
-/// Adds the work of the branches of a node that stands for so many nodes, to which edges have led or not.
+/// Adds the work of the branches of a pattern node that `reached` nodes match; `by_edges` if edges have led to them.
 fn add(counted: &mut Counted, node: &CountedNode, (reached, by_edges): (f64, bool), sizes: Sizes<'_>) {
     counted.nodes += reached;
     if let Some(predicate) = &node.predicate {
@@ -74,7 +74,7 @@ impl Sizes<'_> {
         edges as f64 * if direction == Direction::Both { 2.0 } else { 1.0 }
     }
 
-    /// Edges on the paths of at most so many from one node, the same ones as often as they are met, and no more than there are.
+    /// Edges on the paths from one node up to a length, each counted every time it is met, bounded by the edges of the types.
     pub(super) fn within(&self, types: &[Arc<str>], direction: Direction, max: Option<u32>) -> f64 {
         let (first, further) = (self.degree(types, direction, false), self.degree(types, direction, true));
         let of_length = |length: u32| first * further.powi(length as i32 - 1);

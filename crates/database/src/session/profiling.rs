@@ -38,24 +38,15 @@ impl Session {
         let phases = account.watch.phases();
         let registry = self.registry();
         let snapshot = self.snapshot(&*self.database.store())?;
-        let around = self.around(self.view(snapshot.as_deref())?, &*registry, compiled);
-        let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, has_sources);
-        if !has_sources {
-            self.advise_on(&mut report, text, compiled)?;
-        }
-        Ok(report)
-    }
-
-    /// Adds to a profile the index or sort key by which the statement would be faster.
-    fn advise_on(&self, report: &mut PlanReport, text: &str, compiled: &Compiled) -> Result<()> {
-        let registry = self.registry();
-        let interrupt = &self.interrupt;
-        let snapshot = self.snapshot(&*self.database.store())?;
         let view = self.view(snapshot.as_deref())?;
-        let ground = Ground { view, catalog: &*registry, interrupt };
-        if let Some((statement, after_ns)) = advice::of_profile(text, &compiled.plan, report, &ground)? {
+        let around = self.around(view, &*registry, compiled);
+        let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, has_sources);
+        let ground = Ground { view, catalog: &*registry, interrupt: &self.interrupt };
+        // The index or sort key by which the statement would be faster.
+        if !has_sources && let Some((statement, after_ns)) = advice::of_profile(text, &compiled.plan, &report, &ground)?
+        {
             report.advise(statement, after_ns);
         }
-        Ok(())
+        Ok(report)
     }
 }

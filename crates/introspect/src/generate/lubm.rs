@@ -140,7 +140,7 @@ pub(super) struct Universities {
     courses: [Deck; 2],
     publications: [Deck; 4],
     relations: relations::Draws,
-    /// Places of every so many departments.
+    /// Places at a regular distance of departments.
     places: Vec<Place>,
     end: Place,
 }

@@ -480,7 +480,7 @@ impl Subject for KnotworkStore {
     }
 
     fn statements(&self) -> Vec<Operation> {
-        self.workload.iter().map(|statement| Operation::Statement(statement.name)).collect()
+        workload::operations(&self.workload)
     }
 
     fn starts(&self, operation: Operation, chosen: &[Start]) -> Result<Vec<Start>> {

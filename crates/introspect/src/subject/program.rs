@@ -97,7 +97,7 @@ impl Program {
         let listed = told["operations"].as_array().ok_or_else(|| self.odd("operations", "a list", told))?;
         let operations: Vec<String> = listed.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
         let all = Operation::all();
-        let known = all.iter().map(ToString::to_string).chain(workload::NAMES.map(str::to_owned));
+        let known = all.iter().map(ToString::to_string).chain(workload::names().map(str::to_owned));
         let known: Vec<String> = known.collect();
         if let Some(unknown) = operations.iter().find(|name| !known.contains(name)) {
             let message = format!("the program '{}' has an operation '{unknown}', which is not known", self.command);
@@ -196,7 +196,7 @@ impl Subject for Program {
     }
 
     fn statements(&self) -> Vec<Operation> {
-        let named = workload::NAMES.iter().filter(|name| self.operations.iter().any(|held| held == *name));
+        let named = workload::names().filter(|name| self.operations.iter().any(|held| held == name));
         named.map(|name| Operation::Statement(StatementName::of(name))).collect()
     }
 

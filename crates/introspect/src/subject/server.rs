@@ -236,7 +236,7 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn statements(&self) -> Vec<Operation> {
-        self.workload.iter().map(|statement| Operation::Statement(statement.name)).collect()
+        workload::operations(&self.workload)
     }
 
     fn starts(&self, operation: Operation, chosen: &[Start]) -> Result<Vec<Start>> {

@@ -16,7 +16,7 @@ use model::{Result, Value, error};
 use super::Start;
 use crate::operations::{Operation, StatementName};
 
-pub(crate) use built_in::{NAMES, Schema, built_in};
+pub(crate) use built_in::{Schema, built_in, names};
 pub use reading::{of_text, of_trace};
 
 /// Statements that are measured, at most.
@@ -104,6 +104,11 @@ impl Statement {
             Calls::Recorded(recorded) => recorded.first().is_some_and(|(text, _)| calls(text)),
         }
     }
+}
+
+/// The statements as operations.
+pub(crate) fn operations(workload: &[Statement]) -> Vec<Operation> {
+    workload.iter().map(|statement| Operation::Statement(statement.name)).collect()
 }
 
 /// The statement of that name.

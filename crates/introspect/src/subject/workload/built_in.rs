@@ -86,10 +86,10 @@ const LSQB_TYPES: [&str; 11] = [
 ];
 
 /// Names that programs may have among their operations.
-pub(crate) const NAMES: [&str; 18] = [
-    "LUBM 1", "LUBM 2", "LUBM 3", "Titan 1", "Titan 2", "Titan 3", "friends in the same city", "friends of friends",
-    "cities of friends", "LSQB 1", "LSQB 2", "LSQB 3", "LSQB 4", "LSQB 5", "LSQB 6", "LSQB 7", "LSQB 8", "LSQB 9",
-];
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let listed = LUBM.statements.iter().chain(&TITAN).chain(SOCIAL.statements);
+    listed.map(|(name, _)| *name).chain(LSQB_NAMES)
+}
 
 /// Names of a graph, by which statements are chosen.
 #[derive(Clone, Debug, Default)]
