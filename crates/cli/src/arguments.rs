@@ -196,7 +196,7 @@ pub(crate) enum Command {
     Generate(Box<GenerateArguments>),
     /// Measure a store in layers, predict each layer from the one below, and say what stands out
     Introspect(IntrospectArguments),
-    /// Look for indexes and sort keys by which statements would be faster
+    /// Look for indexes, constraints, sort keys and rewrites by which statements would be faster
     Advise(AdviseArguments),
     /// Run a trace, which --record wrote, again, and compare times and rows
     Replay(ReplayArguments),

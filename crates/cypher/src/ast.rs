@@ -24,6 +24,7 @@ mod clause;
 mod expression;
 pub(crate) mod level;
 mod maintenance;
+mod matches;
 mod path;
 mod print;
 mod source;

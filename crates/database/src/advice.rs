@@ -1,17 +1,21 @@
-//! Advice: the indexes and sort keys by which statements would be faster, and what they cost.
+//! Advice: the indexes, constraints, sort keys and rewrites by which statements would be faster, and what they cost.
 //!
 //! Each candidate is added to a copy of the schema, and the statement is planned again: what the planner would not use is not advised
 //! (the hypothetical index of S. Chaudhuri and V. Narasayya, "AutoAdmin What-If Index Analysis Utility", SIGMOD 1998). The time by the new
 //! plan is predicted from what the operators of the present plan took ([`prediction`]). Of the candidates that help, the best is chosen, then
 //! the best of the rest beside it, as long as one helps.
 //!
-//! - [`candidate`]: indexes and sort keys that a text could use.
+//! - [`candidate`]: indexes, constraints and sort keys that a text could use.
 //! - [`prediction`]: the time of a plan from that of another.
+//! - [`rewrite`]: other texts of a statement, and what must hold of the data.
+//! - [`search`]: the choice of the best.
 //!
 //! Cost: a statement that only reads is run a few times; each candidate is one compilation of each statement that names it.
 
 mod candidate;
 mod prediction;
+mod rewrite;
+mod search;
 
 use std::sync::Arc;
 
@@ -23,9 +27,10 @@ use crate::Parameters;
 use crate::compiling::plan_under;
 use crate::plan_report::PlanReport;
 pub use candidate::Candidate;
-use candidate::{candidates, is_used};
 pub(crate) use prediction::Basis;
-use prediction::predict;
+pub(crate) use rewrite::Premise;
+pub(crate) use search::Check;
+use search::Search;
 
 /// Share of the time of a statement that must be saved.
 const SAVED_SHARE_MIN: f64 = 0.3;
@@ -34,7 +39,7 @@ const SAVED_NS_MIN: f64 = 20_000.0;
 /// Limits of a search for advice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchLimits {
-    /// Candidates that are advised.
+    /// Steps that are advised: a candidate, a rewrite, or a rewrite with the index that it needs.
     advised: usize,
     /// Candidates that are tried, those of one property first.
     tried: usize,
@@ -59,7 +64,7 @@ pub struct WorkloadStatement {
     pub calls: u64,
 }
 
-/// The time of one statement today, and with an index or sort key.
+/// The time of one statement today, and with a remedy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedTime {
     /// Place of the statement in the workload.
@@ -70,14 +75,58 @@ pub struct PredictedTime {
     pub after_ns: f64,
 }
 
-/// An index or a sort key that would help.
+/// One thing to do about statements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Remedy {
+    /// An index, a constraint or a sort key.
+    Schema(Candidate),
+    /// Another text of a statement.
+    Rewrite {
+        /// Place of the statement in the workload.
+        statement: usize,
+        /// Its other text.
+        text: String,
+    },
+}
+
+impl Remedy {
+    /// The statement that makes an index, a constraint or a sort key; the other text of a statement.
+    pub fn statement(&self) -> String {
+        match self {
+            Remedy::Schema(candidate) => candidate.statement(),
+            Remedy::Rewrite { text, .. } => text.clone(),
+        }
+    }
+
+    /// The index, constraint or sort key.
+    pub fn candidate(&self) -> Option<&Candidate> {
+        match self {
+            Remedy::Schema(candidate) => Some(candidate),
+            Remedy::Rewrite { .. } => None,
+        }
+    }
+
+    /// Its kind in one word, as exported JSON has it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Remedy::Schema(Candidate::Index { .. }) => "index",
+            Remedy::Schema(Candidate::Unique { .. }) => "constraint",
+            Remedy::Schema(Candidate::SortKey { .. }) => "sortKey",
+            Remedy::Rewrite { .. } => "rewrite",
+        }
+    }
+}
+
+/// An index, a constraint, a sort key or a rewrite that would help.
 #[derive(Clone, Debug)]
 pub struct Recommendation {
-    /// The index or sort key.
-    pub candidate: Candidate,
-    /// Statements that use it, beside the recommendations before it.
+    /// Remedy that is recommended.
+    pub remedy: Remedy,
+    /// Condition on the data under which it may be taken, in words. It holds today.
+    pub premise: Option<String>,
+    /// Statements that it makes faster, beside the recommendations before it. None for a rewrite that only the next one needs.
     pub times: Vec<PredictedTime>,
-    /// Nodes or relationships in it.
+    /// Nodes or relationships in it; 0 for a rewrite.
     pub entries: u64,
     /// Bytes that it will take on disk; 0 for a sort key, which is an order of what is there.
     pub bytes: u64,
@@ -115,7 +164,7 @@ pub struct PresentTime {
 pub struct Advice {
     /// The statements, in their order.
     pub present: Vec<PresentTime>,
-    /// Indexes and sort keys, those that save most first.
+    /// Indexes, constraints, sort keys and rewrites, those that save most first.
     pub recommendations: Vec<Recommendation>,
 }
 
@@ -137,106 +186,77 @@ impl Ground<'_> {
     }
 }
 
-/// Chooses candidates one after the other, each beside those before it.
+/// Recommendations for a workload, those that save most first.
 pub(crate) fn recommend(
     statements: &[(&WorkloadStatement, &Option<Basis>)],
     limits: SearchLimits,
     ground: &Ground<'_>,
+    check: &mut Check<'_>,
 ) -> Result<Vec<Recommendation>> {
-    let (held, statistics) = (ground.view.schema(), ground.statistics());
-    let mut schema = held.clone();
-    let mut present: Vec<f64> =
-        statements.iter().map(|(_, basis)| basis.as_ref().map_or(0.0, |basis| basis.total_ns)).collect();
-    let mut left: Vec<(Candidate, Vec<usize>)> = Vec::new();
-    for (at, (statement, basis)) in statements.iter().enumerate() {
-        if basis.is_none() {
-            continue;
+    Search::new(statements, limits, ground).run(limits, check)
+}
+
+/// Remedy for a statement that was profiled, and its time as predicted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileAdvice {
+    /// The statement that makes an index, a constraint or a sort key.
+    pub statement: Option<String>,
+    /// Another text of the statement.
+    pub rewrite: Option<String>,
+    /// Condition on the data under which it may be taken, in words; it has not been looked at.
+    pub premise: Option<String>,
+    /// Nanoseconds as predicted.
+    pub after_ns: f64,
+}
+
+impl std::fmt::Display for ProfileAdvice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rewrite = self.rewrite.as_ref().map(|text| format!("writing it as {text}"));
+        let parts: Vec<&str> = rewrite.iter().chain(&self.statement).map(String::as_str).collect();
+        f.write_str(&parts.join(" and "))?;
+        if let Some(premise) = &self.premise {
+            write!(f, ", if {premise},")?;
         }
-        for candidate in candidates(&statement.text, held, statistics) {
-            match left.iter_mut().find(|(known, _)| *known == candidate) {
-                Some((_, places)) => places.push(at),
-                None => left.push((candidate, vec![at])),
-            }
-        }
+        write!(f, " would make it about {:.3} ms", self.after_ns / 1e6)
     }
-    left.sort_by_key(|(candidate, _)| candidate.keys().len());
-    left.truncate(limits.tried);
-    let mut chosen: Vec<Recommendation> = Vec::new();
-    while chosen.len() < limits.advised {
-        let mut best: Option<(f64, usize, Vec<PredictedTime>)> = None;
-        for (place, (candidate, places)) in left.iter().enumerate() {
-            ground.interrupt.check()?;
-            let Some(with) = candidate.added_to(&schema) else { continue };
-            let mut times = Vec::new();
-            for &at in places {
-                let (statement, Some(basis)) = (statements[at].0, statements[at].1) else { continue };
-                let after_ns = time_with(candidate, &statement.text, basis, &with, ground)?;
-                let before_ns = present[at];
-                if after_ns.is_some_and(|after_ns| helps(before_ns, after_ns)) {
-                    times.push(PredictedTime { statement: at, before_ns, after_ns: after_ns.unwrap_or(before_ns) });
-                }
-            }
-            let saved = saved_ns(&times, &|at| statements[at].0.calls) - writing_ns(candidate, statements);
-            let is_better = best.as_ref().is_none_or(|(most, held, _)| {
-                // Of two that save about the same the one with fewer properties is the smaller, and serves more.
-                let is_shorter = candidate.keys().len() < left[*held].0.keys().len();
-                saved > if is_shorter { most * 0.9 } else { most * 1.02 }
-            });
-            if !times.is_empty() && saved > 0.0 && is_better {
-                best = Some((saved, place, times));
-            }
-        }
-        let Some((_, place, times)) = best else { break };
-        let (candidate, _) = left.swap_remove(place);
-        if let Some(with) = candidate.added_to(&schema) {
-            schema = with;
-        }
-        times.iter().for_each(|time| present[time.statement] = time.after_ns);
-        chosen.push(prediction::costs(candidate, times, held, statistics));
-    }
-    Ok(chosen)
 }
 
-fn helps(before_ns: f64, after_ns: f64) -> bool {
-    let saved = before_ns - after_ns;
-    saved >= SAVED_NS_MIN && saved >= SAVED_SHARE_MIN * before_ns
-}
-
-/// The time of a statement with a candidate; `None` if its plan would not use it.
-fn time_with(
-    candidate: &Candidate,
-    text: &str,
-    basis: &Basis,
-    schema: &Schema,
-    ground: &Ground<'_>,
-) -> Result<Option<f64>> {
-    let Some(plan) = ground.plan(text, schema)? else { return Ok(None) };
-    Ok(is_used(candidate, &plan).then(|| predict(basis, &plan, candidate, ground.view)))
-}
-
-/// Nanoseconds that the writes of a workload take longer for an index or sort key.
-fn writing_ns(candidate: &Candidate, statements: &[(&WorkloadStatement, &Option<Basis>)]) -> f64 {
-    let of_one = |(statement, basis): &(&WorkloadStatement, &Option<Basis>)| {
-        let rows = basis.as_ref().map_or(0.0, |basis| basis.rows_written(candidate));
-        statement.calls as f64 * rows * prediction::write_ns(candidate)
-    };
-    statements.iter().map(of_one).sum()
-}
-
-/// The best single candidate for a statement that was profiled, with its time as predicted.
+/// The best single remedy for a statement that was profiled.
 pub(crate) fn of_profile(
     text: &str,
     plan: &Arc<Plan>,
     report: &PlanReport,
     ground: &Ground<'_>,
-) -> Result<Option<(String, f64)>> {
+) -> Result<Option<ProfileAdvice>> {
     let rows = |line: &crate::PlanLine| line.actual.map_or(0, |actual| actual.rows);
     let is_large = report.lines.iter().map(rows).max().is_some_and(|most| most >= PROFILE_ROWS_MIN);
     if !is_large || text.len() > PROFILE_TEXT_MAX {
         return Ok(None);
     }
     let basis = Basis::measured(plan.clone(), report, report.whole_ns() as f64, ground.view);
-    let statement = WorkloadStatement { text: text.to_owned(), parameters: Parameters::default(), calls: 1 };
-    let chosen = recommend(&[(&statement, &Some(basis))], OF_PROFILE, ground)?;
-    Ok(chosen.first().and_then(|found| Some((found.candidate.statement(), found.times.first()?.after_ns))))
+    let bare = without_prefix(text).trim();
+    let statement = WorkloadStatement { text: bare.to_owned(), parameters: Parameters::default(), calls: 1 };
+    // A user waits: premises are told, not looked at.
+    let chosen = recommend(&[(&statement, &Some(basis))], OF_PROFILE, ground, &mut |_| Ok(None))?;
+    let Some(after_ns) = chosen.iter().flat_map(|found| &found.times).map(|time| time.after_ns).reduce(f64::min) else {
+        return Ok(None);
+    };
+    let premises: Vec<&str> = chosen.iter().filter_map(|found| found.premise.as_deref()).collect();
+    let mut advice = ProfileAdvice { statement: None, rewrite: None, premise: None, after_ns };
+    advice.premise = (!premises.is_empty()).then(|| premises.join(" and "));
+    for found in &chosen {
+        match &found.remedy {
+            Remedy::Schema(candidate) => advice.statement = Some(candidate.statement()),
+            Remedy::Rewrite { text, .. } => advice.rewrite = Some(text.clone()),
+        }
+    }
+    Ok(Some(advice))
+}
+
+/// A statement without `EXPLAIN` or `PROFILE`.
+pub(crate) fn without_prefix(text: &str) -> &str {
+    let bare = text.trim_start();
+    let word = bare.split(char::is_whitespace).next().unwrap_or_default();
+    let is_prefix = ["EXPLAIN", "PROFILE"].iter().any(|prefix| word.eq_ignore_ascii_case(prefix));
+    if is_prefix { &bare[word.len()..] } else { text }
 }

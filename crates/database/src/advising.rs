@@ -1,20 +1,26 @@
-//! Statements that are run for advice: to learn what they take, and on a copy of the store to learn what the advice brings.
+//! Statements that are run for advice: to learn what they take and whether premises hold, and on a copy of the store to learn what the
+//! advice brings.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cypher::plan::PlanMode;
-use model::{Interrupt, Result};
+use model::{Interrupt, Result, Value};
 
-use crate::advice::{Advice, Basis, Ground, OF_WORKLOAD, PresentTime, WorkloadStatement, recommend};
+use crate::Parameters;
+use crate::advice::{
+    Advice, Basis, Candidate, Ground, OF_WORKLOAD, Premise, PresentTime, Remedy, WorkloadStatement, recommend,
+    without_prefix,
+};
 use crate::database::Database;
 use crate::plan_report::PlanReport;
 use crate::result::ResultBatch;
-use crate::session::ResultSink;
+use crate::session::{ResultSink, Session};
 use crate::settings::{Access, Config};
 use crate::stopping::StoppingClock;
 use crate::store_copy::StoreCopy;
+use crate::trace::RowHash;
 
 /// Longest time of a run.
 const RUN_LIMIT: Duration = Duration::from_secs(60);
@@ -30,7 +36,7 @@ const RUNS_NS: u64 = 2_000_000_000;
 pub struct VerifiedStatement {
     /// Place of the statement in the workload.
     pub statement: usize,
-    /// Nanoseconds without the index or sort key, beside those that were made before it.
+    /// Nanoseconds without it, beside what was done before it.
     pub before_ns: f64,
     /// Nanoseconds with it.
     pub after_ns: f64,
@@ -45,11 +51,13 @@ pub struct Verification {
     pub bytes: i64,
     /// Statements for which it was recommended, of those that only read.
     pub times: Vec<VerifiedStatement>,
+    /// True if a rewrite gives the same rows, in any order; `None` for others, and for statements that write.
+    pub has_same_rows: Option<bool>,
 }
 
 impl Database {
-    /// Looks for indexes and sort keys by which statements would be faster. Statements that only read are run, at most for a minute each;
-    /// others are only planned. Nothing is changed.
+    /// Looks for indexes, constraints, sort keys and rewrites by which statements would be faster. Statements that only read are run, at most
+    /// for a minute each; others are only planned. Nothing is changed.
     ///
     /// # Errors
     /// `CANCELLED`, and those of reading the store. A statement with an error is passed over with a remark.
@@ -66,8 +74,26 @@ impl Database {
             advice.present.push(present);
         }
         let statements: Vec<_> = workload.iter().zip(&bases).collect();
-        advice.recommendations = recommend(&statements, OF_WORKLOAD, &ground)?;
+        let mut check = |premise: &Premise| self.holds(premise, interrupt).map(Some);
+        advice.recommendations = recommend(&statements, OF_WORKLOAD, &ground, &mut check)?;
         Ok(advice)
+    }
+
+    /// True if nothing speaks against a premise. What cannot be counted within the limits of a run does not hold.
+    fn holds(&self, premise: &Premise, interrupt: &Interrupt) -> Result<bool> {
+        let mut glance = Glance::default();
+        let counted =
+            self.runner(RUN_LIMIT, interrupt).run(&premise.counts_against, &Parameters::default(), &mut glance);
+        interrupt.check()?;
+        Ok(counted.is_ok() && glance.number == Some(0))
+    }
+
+    /// A session whose statements end when the interrupt says so.
+    fn runner(&self, limit: Duration, interrupt: &Interrupt) -> Session {
+        let mut session = self.session();
+        session.set_timeout(Some(limit));
+        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        session
     }
 
     /// The plan and the time of a statement today.
@@ -100,9 +126,7 @@ impl Database {
 
     /// Runs a statement: the profile that took least of some, and the median of some runs without one.
     fn measure(&self, statement: &WorkloadStatement, interrupt: &Interrupt) -> Result<(PlanReport, f64)> {
-        let mut session = self.session();
-        session.set_timeout(Some(RUN_LIMIT));
-        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        let mut session = self.runner(RUN_LIMIT, interrupt);
         let text = format!("PROFILE {}", statement.text);
         let mut profiles: Vec<PlanReport> = Vec::new();
         let mut spent_ns = 0;
@@ -116,12 +140,25 @@ impl Database {
     }
 }
 
-/// A statement without `EXPLAIN` or `PROFILE`.
-fn without_prefix(text: &str) -> &str {
-    let bare = text.trim_start();
-    let word = bare.split(char::is_whitespace).next().unwrap_or_default();
-    let is_prefix = ["EXPLAIN", "PROFILE"].iter().any(|prefix| word.eq_ignore_ascii_case(prefix));
-    if is_prefix { &bare[word.len()..] } else { text }
+/// A sink that keeps the hash of what it gets, and the number of its first cell.
+#[derive(Default)]
+struct Glance {
+    hash: RowHash,
+    number: Option<i64>,
+}
+
+impl ResultSink for Glance {
+    fn columns(&mut self, _: &[Arc<str>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: ResultBatch) -> Result<bool> {
+        self.hash.add(&batch);
+        if let (None, Some(column)) = (self.number, batch.columns.first().filter(|_| batch.rows > 0)) {
+            self.number = if let Value::Int(number) = column.value(0) { Some(number) } else { None };
+        }
+        Ok(true)
+    }
 }
 
 /// A sink that drops what it gets.
@@ -139,7 +176,7 @@ impl ResultSink for Nowhere {
 
 impl Database {
     /// Carries out the recommendations one after the other, and times their statements before and after each. Meant for a copy of the store:
-    /// the indexes stay. Statements that write are not run.
+    /// the indexes stay. Statements that write are not run; a statement is run as a rewrite has it from there on.
     ///
     /// # Errors
     /// `CANCELLED`, and those of making indexes and of the statements.
@@ -149,41 +186,86 @@ impl Database {
         workload: &[WorkloadStatement],
         interrupt: &Interrupt,
     ) -> Result<Vec<Verification>> {
+        let mut written: Vec<WorkloadStatement> = workload.to_vec();
         let mut verified = Vec::new();
         for recommendation in &advice.recommendations {
-            let read = |statement: usize| advice.present.get(statement).is_some_and(|present| present.is_measured);
-            let places: Vec<usize> =
-                recommendation.times.iter().map(|time| time.statement).filter(|&statement| read(statement)).collect();
-            // Files are sorted as they are merged, which by itself makes reading faster: so both times are of merged files.
-            let sorts = recommendation.candidate.is_sort_key();
-            if sorts {
-                self.compact(interrupt)?;
-            }
-            let time = |place: usize| self.median_ns(&workload[place], interrupt);
-            let before: Vec<f64> = places.iter().map(|&place| time(place)).collect::<Result<_>>()?;
-            let bytes_before = file_bytes(self.path());
-            let mut build_ns = self.make(&recommendation.candidate.statement(), interrupt)?;
-            if sorts {
-                let start_ns = self.clock().now_ns();
-                self.compact(interrupt)?;
-                build_ns += self.clock().now_ns().saturating_sub(start_ns) as f64;
-            }
-            let bytes = file_bytes(self.path()) - bytes_before;
-            let mut times = Vec::new();
-            for (&statement, before_ns) in places.iter().zip(before) {
-                let after_ns = self.median_ns(&workload[statement], interrupt)?;
-                times.push(VerifiedStatement { statement, before_ns, after_ns });
-            }
-            verified.push(Verification { build_ns, bytes, times });
+            let is_read = |statement: usize| advice.present.get(statement).is_some_and(|present| present.is_measured);
+            let times = recommendation.times.iter().map(|time| time.statement);
+            let places: Vec<usize> = times.filter(|&statement| is_read(statement)).collect();
+            verified.push(match &recommendation.remedy {
+                Remedy::Schema(candidate) => self.verify_candidate(candidate, &places, &written, interrupt)?,
+                Remedy::Rewrite { statement, text } => {
+                    let other = WorkloadStatement { text: text.clone(), ..written[*statement].clone() };
+                    let before = std::mem::replace(&mut written[*statement], other);
+                    match is_read(*statement) {
+                        true => self.verify_rewrite(*statement, (&before, &written[*statement]), &places, interrupt)?,
+                        false => Verification::default(),
+                    }
+                }
+            });
         }
         Ok(verified)
     }
 
+    /// Makes an index, a constraint or a sort key, and times statements before and after.
+    fn verify_candidate(
+        &self,
+        candidate: &Candidate,
+        places: &[usize],
+        workload: &[WorkloadStatement],
+        interrupt: &Interrupt,
+    ) -> Result<Verification> {
+        // Files are sorted as they are merged, which by itself makes reading faster: so both times are of merged files.
+        let sorts = candidate.is_sort_key();
+        if sorts {
+            self.compact(interrupt)?;
+        }
+        let time = |place: usize| self.median_ns(&workload[place], interrupt);
+        let before: Vec<f64> = places.iter().map(|&place| time(place)).collect::<Result<_>>()?;
+        let bytes_before = file_bytes(self.path());
+        let mut build_ns = self.make(&candidate.statement(), interrupt)?;
+        if sorts {
+            let start_ns = self.clock().now_ns();
+            self.compact(interrupt)?;
+            build_ns += self.clock().now_ns().saturating_sub(start_ns) as f64;
+        }
+        let bytes = file_bytes(self.path()) - bytes_before;
+        let mut times = Vec::new();
+        for (&statement, before_ns) in places.iter().zip(before) {
+            let after_ns = time(statement)?;
+            times.push(VerifiedStatement { statement, before_ns, after_ns });
+        }
+        Ok(Verification { build_ns, bytes, times, has_same_rows: None })
+    }
+
+    /// Runs a statement in both texts.
+    fn verify_rewrite(
+        &self,
+        statement: usize,
+        (before, after): (&WorkloadStatement, &WorkloadStatement),
+        places: &[usize],
+        interrupt: &Interrupt,
+    ) -> Result<Verification> {
+        let hash = |statement: &WorkloadStatement| -> Result<RowHash> {
+            let mut glance = Glance::default();
+            let mut session = self.runner(RUN_LIMIT, interrupt);
+            let run = session.run(without_prefix(&statement.text), &statement.parameters, &mut glance);
+            interrupt.check()?;
+            run.map(|_| glance.hash)
+        };
+        let has_same_rows = Some(hash(before)? == hash(after)?);
+        let mut times = Vec::new();
+        if !places.is_empty() {
+            let before_ns = self.median_ns(before, interrupt)?;
+            let after_ns = self.median_ns(after, interrupt)?;
+            times.push(VerifiedStatement { statement, before_ns, after_ns });
+        }
+        Ok(Verification { times, has_same_rows, ..Verification::default() })
+    }
+
     /// Makes an index or sort key, whose files are then written. Gives the nanoseconds of the statement.
     fn make(&self, statement: &str, interrupt: &Interrupt) -> Result<f64> {
-        let mut session = self.session();
-        session.set_timeout(Some(NO_LIMIT));
-        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        let mut session = self.runner(NO_LIMIT, interrupt);
         let summary = session.run(statement, &Default::default(), &mut Nowhere);
         interrupt.check()?;
         let time_ns = summary?.time_ns as f64;
@@ -193,9 +275,7 @@ impl Database {
 
     /// Median nanoseconds of a statement.
     fn median_ns(&self, statement: &WorkloadStatement, interrupt: &Interrupt) -> Result<f64> {
-        let mut session = self.session();
-        session.set_timeout(Some(RUN_LIMIT));
-        session.time_by(StoppingClock::new(self.shared_clock(), interrupt));
+        let mut session = self.runner(RUN_LIMIT, interrupt);
         let (mut times, mut spent_ns) = (Vec::new(), 0);
         while times.len() < RUNS_MAX && (spent_ns < RUNS_NS || times.is_empty()) {
             let summary = session.run(&statement.text, &statement.parameters, &mut Nowhere);

@@ -18,7 +18,7 @@
 //! - [`session`]: statements and transactions of one user.
 //! - `stopping`: a clock that ends statements of another session.
 //! - `store_copy`: a copy of a store for a work that is to leave it as it is.
-//! - [`advice`]: indexes and sort keys by which statements would be faster. [`advising`]: statements that are run for that.
+//! - [`advice`]: indexes, constraints, sort keys and rewrites by which statements would be faster. [`advising`]: statements that are run for that.
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
 //! - [`load`]: tables in memory into a store.

@@ -7,6 +7,7 @@ use exec::OperatorProfile;
 use exec::profile::Summary;
 use serde_json::{Value as Json, json};
 
+use crate::advice::ProfileAdvice;
 use crate::estimate::{Around, TimeEstimate};
 use crate::phases::Phases;
 use crate::statements::without_literals_and_texts;
@@ -46,8 +47,8 @@ pub struct PlanReport {
     pub waterfall: Option<Waterfall>,
     /// The time that the statement was expected to take; `None` where another process has made the report.
     pub estimate: Option<TimeEstimate>,
-    /// The index or sort key by which the statement would be faster, and its nanoseconds then, after `PROFILE`.
-    pub advice: Option<(String, f64)>,
+    /// The index, constraint, sort key or rewrite by which the statement would be faster, after `PROFILE`.
+    pub advice: Option<ProfileAdvice>,
     text: String,
     /// The report as JSON, where another process has made it, and there are no lines.
     told: Option<String>,
@@ -117,9 +118,9 @@ impl PlanReport {
     }
 
     /// Adds advice.
-    pub(crate) fn advise(&mut self, statement: String, after_ns: f64) {
-        self.text.push_str(&format!("advice: {statement} would make it about {:.3} ms\n", after_ns / 1e6));
-        self.advice = Some((statement, after_ns));
+    pub(crate) fn advise(&mut self, advice: ProfileAdvice) {
+        self.text.push_str(&format!("advice: {advice}\n"));
+        self.advice = Some(advice);
     }
 
     /// A plan as JSON, whose details have no literals, and no quoted names: columns are called by the text of their expressions.
@@ -157,8 +158,11 @@ impl PlanReport {
             told["waterfall"] = waterfall.json();
             told["finding"] = waterfall.finding.as_str().into();
         }
-        if let Some((statement, after_ns)) = &self.advice {
-            told["advice"] = json!({ "statement": statement, "predictedNs": after_ns });
+        if let Some(advice) = &self.advice {
+            told["advice"] = json!({
+                "statement": advice.statement, "rewrite": advice.rewrite, "premise": advice.premise,
+                "predictedNs": advice.after_ns,
+            });
         }
         told.to_string()
     }

@@ -18,7 +18,7 @@
 //! - `stopping`: every operator, function and procedure stopped at every look at the interrupt.
 //! - `statements`: statements that store much or commit often, on disks that fail, in little memory, and stopped.
 //! - `introspection`: where the time of statements goes, and their statistics.
-//! - `advice`: indexes and sort keys that statements would use. `trace`: statements that are recorded.
+//! - `advice`: indexes, constraints, sort keys and rewrites that would help statements. `trace`: statements that are recorded.
 //! - `depth`: values, texts and plans that are nested deeply.
 //! - `graph_views`: what algorithms keep in memory from call to call.
 //! - `algorithm_writes`: algorithms that write, and fail on the way.

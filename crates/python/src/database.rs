@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
-use database::advice::{PredictedTime, Recommendation, WorkloadStatement};
+use database::advice::{PredictedTime, Recommendation, Remedy, WorkloadStatement};
 use database::{Access, Config, Durability, Interrupt, Parameters};
 use model::{Value, error};
 use pyo3::prelude::*;
@@ -206,7 +206,7 @@ impl Database {
         Ok(dict)
     }
 
-    /// Indexes and sort keys by which statements, with `;` between them, would be faster: dictionaries, those that save most first.
+    /// Indexes, constraints, sort keys and rewrites by which statements, with `;` between them, would be faster: dictionaries, those that save most first.
     /// Statements that only read are run. Nothing is changed.
     #[pyo3(signature = (query, parameters=None, **named))]
     fn advise<'py>(
@@ -267,7 +267,12 @@ impl Database {
 /// A recommendation as a dictionary, its times in seconds.
 fn recommendation<'py>(py: Python<'py>, held: &Recommendation) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("statement", held.candidate.statement())?;
+    dict.set_item("kind", held.remedy.kind())?;
+    dict.set_item("statement", held.remedy.statement())?;
+    if let Remedy::Rewrite { statement, .. } = &held.remedy {
+        dict.set_item("of", *statement)?;
+    }
+    dict.set_item("premise", &held.premise)?;
     let time = |time: &PredictedTime| -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("statement", time.statement)?;

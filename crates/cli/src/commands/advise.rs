@@ -1,11 +1,11 @@
-//! `knot advise`: the indexes and sort keys by which statements would be faster.
+//! `knot advise`: the indexes, constraints, sort keys and rewrites by which statements would be faster.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
-use database::advice::{Advice, Recommendation, WorkloadStatement};
+use database::advice::{Advice, Recommendation, Remedy, WorkloadStatement};
 use database::advising::{Verification, verify_on_copy};
 use database::trace::{Trace, TraceKind, shape_of};
 use database::{Access, Config, Error, Interrupt};
@@ -96,15 +96,40 @@ fn to_text(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
     }
     out.push('\n');
     for (at, recommendation) in advice.recommendations.iter().enumerate() {
-        let _ = writeln!(out, "{}. {};", at + 1, recommendation.candidate.statement());
         let measured = verified.and_then(|verified| verified.get(at));
-        push_times(&mut out, recommendation, measured);
-        push_costs(&mut out, recommendation, measured);
+        push_recommendation(&mut out, at + 1, recommendation, measured);
     }
     if advice.recommendations.is_empty() {
-        out += "no index and no sort key would save a third of the time of a statement\n";
+        out += "no index, constraint, sort key or rewrite would save a third of the time of a statement\n";
     }
     out
+}
+
+fn push_recommendation(
+    out: &mut String,
+    number: usize,
+    recommendation: &Recommendation,
+    measured: Option<&Verification>,
+) {
+    let text = recommendation.remedy.statement();
+    let _ = match &recommendation.remedy {
+        Remedy::Schema(_) => writeln!(out, "{number}. {text};"),
+        Remedy::Rewrite { statement, .. } => writeln!(out, "{number}. write statement {} as {text};", statement + 1),
+    };
+    if let Some(premise) = &recommendation.premise {
+        let _ = writeln!(out, "   {premise}, now: it must stay so");
+    }
+    push_times(out, recommendation, measured);
+    match &recommendation.remedy {
+        Remedy::Schema(_) => push_costs(out, recommendation, measured),
+        Remedy::Rewrite { .. } if recommendation.times.is_empty() => *out += "   what follows needs it\n",
+        Remedy::Rewrite { .. } => {}
+    }
+    match measured.and_then(|of| of.has_same_rows) {
+        Some(true) => *out += "   measured: it gives the same rows\n",
+        Some(false) => *out += "   measured: it gives OTHER ROWS, or the statement does not always give the same\n",
+        None => {}
+    }
 }
 
 fn push_times(out: &mut String, recommendation: &Recommendation, measured: Option<&Verification>) {
@@ -121,7 +146,8 @@ fn push_times(out: &mut String, recommendation: &Recommendation, measured: Optio
 }
 
 fn push_costs(out: &mut String, recommendation: &Recommendation, measured: Option<&Verification>) {
-    let kind = if recommendation.candidate.is_on_edges() { "relationships" } else { "nodes" };
+    let is_on_edges = recommendation.remedy.candidate().is_some_and(|candidate| candidate.is_on_edges());
+    let kind = if is_on_edges { "relationships" } else { "nodes" };
     let size = match recommendation.bytes {
         0 => "no bytes more".to_owned(),
         bytes => format!("about {}", HumanBytes(bytes)),
@@ -155,10 +181,17 @@ fn to_json(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
             let times = of.times.iter().map(|time| {
                 json!({ "statement": time.statement + 1, "beforeNs": time.before_ns, "afterNs": time.after_ns })
             });
-            json!({ "times": times.collect::<Vec<_>>(), "bytes": of.bytes, "buildNs": of.build_ns })
+            json!({
+                "times": times.collect::<Vec<_>>(), "bytes": of.bytes, "buildNs": of.build_ns,
+                "hasSameRows": of.has_same_rows,
+            })
         });
+        let of = match &held.remedy {
+            Remedy::Rewrite { statement, .. } => Some(statement + 1),
+            Remedy::Schema(_) => None,
+        };
         json!({
-            "statement": held.candidate.statement(), "times": times.collect::<Vec<_>>(), "savedNs": held.saved_ns(workload),
+            "kind": held.remedy.kind(), "statement": held.remedy.statement(), "of": of, "premise": held.premise, "times": times.collect::<Vec<_>>(), "savedNs": held.saved_ns(workload),
             "entries": held.entries, "bytes": held.bytes, "buildNs": held.build_ns, "writeNs": held.write_ns,
             "measured": measured,
         })

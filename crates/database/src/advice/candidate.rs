@@ -1,4 +1,4 @@
-//! Candidates: indexes and sort keys that do not exist, of the labels, types and properties that a text names.
+//! Candidates: indexes, uniqueness constraints and sort keys that do not exist, of the labels, types and properties that a text names.
 //!
 //! They are taken from the words of the text, whatever stands around them. So no form of a condition needs a rule here: which of them
 //! serve is for the planner to say.
@@ -8,15 +8,19 @@ use std::sync::Arc;
 use cypher::lexer;
 use cypher::plan::explain::quoted;
 use cypher::plan::{EdgeChoice, IndexRange, OperatorKind, Plan};
-use model::schema::{Index, SortKey, Subject};
-use model::{PropertyKeyId, Schema, Statistics};
+use model::schema::{Constraint, Index, SortKey, Subject};
+use model::{PropertyKeyId, Rule, Schema, Statistics};
+
+use super::rewrite::Premise;
 
 /// Properties of one label or type from which on no pairs of them are tried.
 const PAIRED_MAX: usize = 8;
+/// Share of the values of a property that must be different, by an estimate, so that all may be.
+const UNIQUE_SHARE: f64 = 0.9;
 /// Candidates of one statement at most.
 const CANDIDATES_MAX: usize = 400;
 
-/// An index or a sort key that does not exist.
+/// An index, a constraint or a sort key that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Candidate {
     /// An ordered index.
@@ -27,6 +31,13 @@ pub enum Candidate {
         subject: Arc<str>,
         /// Its properties, the first first.
         keys: Vec<Arc<str>>,
+    },
+    /// A constraint by which no two nodes of a label have the same value of a property, and each is found by it.
+    Unique {
+        /// The label.
+        label: Arc<str>,
+        /// The property.
+        keys: [Arc<str>; 1],
     },
     /// A sort key.
     SortKey {
@@ -50,6 +61,9 @@ impl Candidate {
             Candidate::Index { on_edges: true, subject, .. } => {
                 format!("CREATE INDEX FOR ()-[r:{}]-() ON ({})", quoted(subject), keys("r"))
             }
+            Candidate::Unique { label, .. } => {
+                format!("CREATE CONSTRAINT FOR (n:{}) REQUIRE {} IS UNIQUE", quoted(label), keys("n"))
+            }
             Candidate::SortKey { edge_type, .. } => {
                 format!("CREATE SORT KEY FOR ()-[r:{}]-() ON ({})", quoted(edge_type), keys("r"))
             }
@@ -60,6 +74,7 @@ impl Candidate {
     pub fn keys(&self) -> &[Arc<str>] {
         match self {
             Candidate::Index { keys, .. } | Candidate::SortKey { keys, .. } => keys,
+            Candidate::Unique { keys, .. } => keys,
         }
     }
 
@@ -67,6 +82,7 @@ impl Candidate {
     pub fn subject(&self) -> &Arc<str> {
         match self {
             Candidate::Index { subject, .. } => subject,
+            Candidate::Unique { label, .. } => label,
             Candidate::SortKey { edge_type, .. } => edge_type,
         }
     }
@@ -76,9 +92,24 @@ impl Candidate {
         matches!(self, Candidate::SortKey { .. })
     }
 
+    /// True if it is a constraint.
+    pub fn is_constraint(&self) -> bool {
+        matches!(self, Candidate::Unique { .. })
+    }
+
     /// True if it is about relationships.
     pub fn is_on_edges(&self) -> bool {
-        !matches!(self, Candidate::Index { on_edges: false, .. })
+        !matches!(self, Candidate::Index { on_edges: false, .. } | Candidate::Unique { .. })
+    }
+
+    /// Premise of a constraint: without it the constraint cannot be made.
+    pub(super) fn premise(&self) -> Option<Premise> {
+        let Candidate::Unique { label, keys: [key] } = self else { return None };
+        let (label, key) = (quoted(label), quoted(key));
+        Some(Premise {
+            counts_against: format!("MATCH (n:{label}) RETURN count(n.{key}) - count(DISTINCT n.{key})"),
+            told: format!("no two :{label} nodes have the same {key}"),
+        })
     }
 
     /// The subject by its number.
@@ -102,6 +133,11 @@ impl Candidate {
                 }
                 with.sort_keys.push(SortKey { edge_type, keys });
             }
+            (Candidate::Unique { .. }, _) => {
+                let constraint = Constraint { name: self.statement().into(), subject, keys, rule: Rule::Unique };
+                schema.check_constraint(&constraint).ok()?;
+                with.constraints.push(constraint);
+            }
             _ => {
                 let index = Index { name: self.statement().into(), subject, keys };
                 schema.check_index(&index).ok()?;
@@ -124,6 +160,11 @@ pub(super) fn candidates(text: &str, schema: &Schema, statistics: &Statistics) -
     for label in labels {
         let keys = keys.iter().copied().filter(|key| may_have(label, key, schema, statistics)).collect();
         for keys in combinations(keys) {
+            if let [key] = &keys[..]
+                && may_be_unique(label, key, schema, statistics)
+            {
+                found.push(Candidate::Unique { label: label.clone(), keys: [key.clone()] });
+            }
             found.push(Candidate::Index { on_edges: false, subject: label.clone(), keys });
         }
     }
@@ -161,6 +202,17 @@ fn may_have(label: &str, key: &str, schema: &Schema, statistics: &Statistics) ->
     !is_drawn || sketches.values.contains_key(&(label, key))
 }
 
+/// True if nodes of a label may all have different values of a property, as far as sketches tell.
+fn may_be_unique(label: &str, key: &str, schema: &Schema, statistics: &Statistics) -> bool {
+    let (Some(label), Some(key), Some(sketches)) =
+        (schema.label(label), schema.property_key(key), statistics.sketches.as_ref())
+    else {
+        return false;
+    };
+    let values = sketches.values.get(&(label, key));
+    values.is_some_and(|values| values.distinct as f64 >= UNIQUE_SHARE * values.present as f64 && values.present > 1)
+}
+
 /// Each key alone, and each pair of keys in both orders.
 fn combinations(keys: Vec<&Arc<str>>) -> Vec<Vec<Arc<str>>> {
     let mut all: Vec<Vec<Arc<str>>> = keys.iter().map(|&key| vec![key.clone()]).collect();
@@ -183,7 +235,7 @@ fn is_held(candidate: &Candidate, schema: &Schema) -> bool {
             let serves = |index: &Index| index.subject == subject && index.keys.starts_with(&keys);
             let is_unique =
                 matches!((subject, &keys[..]), (Subject::Label(label), [key]) if schema.unique(label, *key).is_some());
-            is_unique || schema.indexes.iter().any(serves)
+            is_unique || !candidate.is_constraint() && schema.indexes.iter().any(serves)
         }
     }
 }
@@ -203,6 +255,9 @@ fn operator_uses(candidate: &Candidate, kind: &OperatorKind) -> bool {
         ) => {
             let sought = equal.len() + usize::from(!matches!(range, IndexRange::All));
             on_edges == of_edges && subject == of && keys == by && sought >= keys.len()
+        }
+        (Candidate::Unique { label, keys: [key] }, OperatorKind::NodeLookup { label: of, key: by, .. }) => {
+            label == of && key == by
         }
         (Candidate::SortKey { edge_type, keys }, OperatorKind::Expand { types, choice: Some(choice), .. }) => {
             matches!(&types[..], [only] if only == edge_type) && chooses(choice, keys)

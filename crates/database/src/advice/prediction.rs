@@ -10,7 +10,7 @@ use cypher::plan::{OperatorId, OperatorKind, Plan, explain};
 use model::{Map, ReadView, Schema, Statistics, Subject};
 
 use super::candidate::Candidate;
-use super::{PredictedTime, Recommendation};
+use super::{PredictedTime, Recommendation, Remedy};
 use crate::costs::{self, Rows, SORT_EDGE_NS, Sizes, Unit, WRITE_ENTRY_NS, WRITE_SORTED_NS};
 use crate::plan_report::{PlanReport, picked_scans};
 
@@ -122,7 +122,7 @@ fn lines(plan: &Plan, rows: &[f64], view: &dyn ReadView) -> Vec<Line> {
 }
 
 /// Nanoseconds that a statement takes by another plan.
-pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: &Candidate, view: &dyn ReadView) -> f64 {
+pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: Option<&Candidate>, view: &dyn ReadView) -> f64 {
     let told = explain::rows(plan);
     let mut left: Vec<Option<&Line>> = basis.lines.iter().map(Some).collect();
     let same: Vec<Option<&Line>> = told
@@ -134,7 +134,7 @@ pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: &Candidate, view: &
             left.iter().position(fits).and_then(|at| left[at].take())
         })
         .collect();
-    let rows = rows_of(&told, &same, picked(basis, candidate));
+    let rows = rows_of(&told, &same, candidate.and_then(|candidate| picked(basis, candidate)));
     let new = lines(plan, &rows, view);
     let operators: f64 = new
         .iter()
@@ -219,6 +219,7 @@ fn key_bytes(candidate: &Candidate, schema: &Schema, statistics: &Statistics) ->
 pub(super) fn write_ns(candidate: &Candidate) -> f64 {
     match candidate {
         Candidate::Index { keys, .. } => WRITE_ENTRY_NS * keys.len() as f64,
+        Candidate::Unique { .. } => WRITE_ENTRY_NS,
         Candidate::SortKey { .. } => WRITE_SORTED_NS,
     }
 }
@@ -232,12 +233,14 @@ pub(super) fn costs(
 ) -> Recommendation {
     let entries = entries(&candidate, schema, statistics);
     let (bytes, build) = match &candidate {
-        Candidate::Index { keys, .. } => (
+        Candidate::Index { .. } | Candidate::Unique { .. } => (
             entries * (ENTRY_BYTES + key_bytes(&candidate, schema, statistics)),
-            Unit::IndexEntry.ns() * keys.len() as f64,
+            Unit::IndexEntry.ns() * candidate.keys().len() as f64,
         ),
         Candidate::SortKey { .. } => (0, SORT_EDGE_NS),
     };
     let write_ns = write_ns(&candidate);
-    Recommendation { candidate, times, entries, bytes, build_ns: entries as f64 * build, write_ns }
+    let premise = candidate.premise().map(|premise| premise.told);
+    let remedy = Remedy::Schema(candidate);
+    Recommendation { remedy, premise, times, entries, bytes, build_ns: entries as f64 * build, write_ns }
 }

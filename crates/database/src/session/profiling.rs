@@ -42,10 +42,8 @@ impl Session {
         let around = self.around(view, &*registry, compiled);
         let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, has_sources);
         let ground = Ground { view, catalog: &*registry, interrupt: &self.interrupt };
-        // The index or sort key by which the statement would be faster.
-        if !has_sources && let Some((statement, after_ns)) = advice::of_profile(text, &compiled.plan, &report, &ground)?
-        {
-            report.advise(statement, after_ns);
+        if !has_sources && let Some(advice) = advice::of_profile(text, &compiled.plan, &report, &ground)? {
+            report.advise(advice);
         }
         Ok(report)
     }
