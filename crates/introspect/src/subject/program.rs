@@ -188,7 +188,7 @@ impl Program {
         let limit = self.limits.answer;
         match self.answer(question, limit)? {
             Some(told) => Ok(told),
-            None => Err(self.lose(&format!("did not answer {} within {}", question["ask"], seconds_text(limit)))),
+            None => Err(self.lose(&format!("did not answer {} within {}", question["ask"], limit_text(limit)))),
         }
     }
 
@@ -201,7 +201,7 @@ impl Program {
             self.lost = Some(failed.clone());
             return Err(failed);
         }
-        Err(error!(Timeout, "no answer within {}", seconds_text(limit))
+        Err(error!(Timeout, "no answer within {}", limit_text(limit))
             .with_remedy("measure a smaller graph, or without --quick, which gives calls more time"))
     }
 
@@ -252,8 +252,11 @@ impl Program {
     }
 }
 
-/// A time in seconds, for people.
-fn seconds_text(limit: Duration) -> String {
+/// A time limit for people.
+fn limit_text(limit: Duration) -> String {
+    if limit < Duration::from_secs(1) {
+        return format!("{} ms", limit.as_millis());
+    }
     let tenths = (10.0 * limit.as_secs_f64()).round() / 10.0;
     format!("{tenths} s")
 }
@@ -374,13 +377,11 @@ impl Drop for Program {
 mod tests {
     use std::time::Duration;
 
-    use super::seconds_text;
+    use super::limit_text;
 
     #[test]
-    fn seconds_are_written_shortly() {
-        assert_eq!(
-            [5_000, 600_000, 2_340].map(|ms| seconds_text(Duration::from_millis(ms))),
-            ["5 s", "600 s", "2.3 s"]
-        );
+    fn limits_are_written_shortly() {
+        let texts = [59, 5_000, 600_000, 2_340].map(|ms| limit_text(Duration::from_millis(ms)));
+        assert_eq!(texts, ["59 ms", "5 s", "600 s", "2.3 s"]);
     }
 }
