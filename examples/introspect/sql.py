@@ -12,6 +12,7 @@ files that the graph is made of where it is not there yet. Two tables, with the 
 import csv
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -22,7 +23,9 @@ from protocol import forget, serve, tables_of
 NEIGHBORS = {
     "out": "SELECT target FROM edge WHERE source = {node}",
     "in": "SELECT source FROM edge WHERE target = {node}",
-    "both": "SELECT target FROM edge WHERE source = {node} UNION ALL SELECT source FROM edge WHERE target = {node}",
+    # An edge from a node to itself is one neighbour.
+    "both": "SELECT target FROM edge WHERE source = {node} "
+            "UNION ALL SELECT source FROM edge WHERE target = {node} AND source <> {node}",
 }
 WITH_PROPERTY = {
     "out": "SELECT target, time FROM edge WHERE source = {node}",
@@ -82,6 +85,14 @@ def columns(paths, *wanted):
             places = [next(at for at, name in enumerate(head) if name.startswith(start)) for start in wanted]
             for row in rows:
                 yield [row[at] for at in places]
+
+
+def remove_left_copies(folder):
+    """Removes copies whose process was ended before it could."""
+    for name in os.listdir(folder):
+        made = re.fullmatch(r"introspect-(\d+)-\w+", name)
+        if made and os.path.exists("/proc/self") and not os.path.exists(f"/proc/{made[1]}"):
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
 
 
 class Subject:
@@ -252,7 +263,9 @@ class Subject:
         os.rename(made, self.place)
 
     def use_copy(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="introspect-", dir=os.path.dirname(os.path.abspath(self.place)))
+        beside = os.path.dirname(os.path.abspath(self.place))
+        remove_left_copies(beside)
+        self.folder = tempfile.TemporaryDirectory(prefix=f"introspect-{os.getpid()}-", dir=beside)
         self.database.close()
         path = os.path.join(self.folder.name, "copy")
         shutil.copyfile(self.place, path)
@@ -318,10 +331,12 @@ class Duckdb(Subject):
 
 class Postgresql(Subject):
     system, driver, mark = "postgresql", "psycopg", "%({})s"
-    cold = "nothing: the caches of a server stay"
+    cold = "none: the caches of a server stay"
 
     def connect(self, schema="public"):
         database = psycopg.connect(self.place, autocommit=True)
+        # A statement ends with the client that is ended because it took too long; older servers lack the setting.
+        database.execute("SELECT set_config(name, '1000', false) FROM pg_settings WHERE name = 'client_connection_check_interval'")
         database.execute(f"SET search_path = {schema}")
         return database
 

@@ -72,6 +72,8 @@ fn code_of(status: &str) -> ErrorCode {
     let mut parts = status.split('.').skip(1);
     match (parts.next(), parts.next()) {
         (Some("ClientError"), Some("Security")) => return ErrorCode::Connection,
+        // Neo4j tells limits of the client from those of the server by the end of the name.
+        (_, Some("Transaction")) if status.contains(".TransactionTimedOut") => return ErrorCode::Timeout,
         (_, Some("Request")) => return ErrorCode::Connection,
         (Some("TransientError"), Some("Transaction")) => return ErrorCode::Conflict,
         (Some("TransientError"), _) => return ErrorCode::Connection,
@@ -106,6 +108,8 @@ mod tests {
             ("Neo.ClientError.Security.Unauthorized", ErrorCode::Connection),
             ("Neo.TransientError.Transaction.DeadlockDetected", ErrorCode::Conflict),
             ("Neo.TransientError.General.DatabaseUnavailable", ErrorCode::Connection),
+            ("Neo.ClientError.Transaction.TransactionTimedOut", ErrorCode::Timeout),
+            ("Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration", ErrorCode::Timeout),
             ("Neo.ClientError.Statement.Something", ErrorCode::Argument),
             ("Neo.DatabaseError.General.UnknownError", ErrorCode::Internal),
             ("", ErrorCode::Internal),

@@ -17,6 +17,7 @@ use model::ReadView;
 use serde_json::{Value as Json, json};
 
 use crate::costs::{self, Rows, Sizes, Unit, Work};
+use crate::durations::duration_text;
 
 /// Statements of this process from which on their median is the factor.
 pub(crate) const STATEMENTS_MIN: usize = 5;
@@ -107,10 +108,10 @@ impl TimeEstimate {
     pub(crate) fn text(&self) -> String {
         let time = match &self.time_ns {
             Err(reason) => return format!("estimated time: unknown ({reason})\n"),
-            Ok(time_ns) => duration_text(*time_ns),
+            Ok(time_ns) => time_text(*time_ns),
         };
         let by_rows =
-            self.by_rows_ns.map_or_else(String::new, |ns| format!(", {} by the rows that came", duration_text(ns)));
+            self.by_rows_ns.map_or_else(String::new, |ns| format!(", {} by the rows that came", time_text(ns)));
         format!("estimated time: {time}{by_rows} ({})\n", self.basis_text())
     }
 
@@ -192,16 +193,14 @@ fn is_listing(procedure: &str) -> bool {
     starts(&LISTING) && !starts(&LOOKING) || procedure.ends_with(".estimate")
 }
 
-/// Time as people read it, with two digits or three.
-fn duration_text(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ..1e3 => (ns, "ns"),
-        ..1e6 => (ns / 1e3, "µs"),
-        ..1e9 => (ns / 1e6, "ms"),
-        ..1e13 => (ns / 1e9, "s"),
-        _ => return "more than two hours".to_owned(),
-    };
-    if value < 10.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+/// Longest time that is told as it is.
+const TOLD_NS_MAX: f64 = 1e13;
+/// Digits of a time that is estimated.
+const DIGITS: usize = 2;
+
+/// An estimated time as people read it.
+fn time_text(ns: f64) -> String {
+    if ns < TOLD_NS_MAX { duration_text(ns, DIGITS) } else { "more than two hours".to_owned() }
 }
 
 /// Expectation of a plan, by which its runs calibrate estimates.

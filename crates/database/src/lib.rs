@@ -15,6 +15,8 @@
 //! - [`settings`]: how a database is opened and how queries run.
 //! - [`database`]: a store that is open. `engine`: its files, or a graph on a ring of machines.
 //! - `compiling`: texts to statements.
+//! - `durations`: times for people.
+//! - `effect`: whether a text reads or writes, before it is compiled.
 //! - [`session`]: statements and transactions of one user.
 //! - `stopping`: a clock that ends statements of another session.
 //! - `store_copy`: a copy of a store for a work that is to leave it as it is.
@@ -50,6 +52,8 @@ mod copy;
 mod costs;
 #[allow(clippy::module_inception, reason = "the crate is named for its main part")]
 pub mod database;
+mod durations;
+mod effect;
 mod engine;
 pub mod estimate;
 pub mod export;
@@ -88,6 +92,8 @@ pub use attach::{
 };
 pub use attachments::Attachment;
 pub use database::{Database, StoreInfo};
+pub use durations::{duration_text, number_text};
+pub use effect::Effect;
 pub use engine::is_ring;
 pub use estimate::{Calibration, TimeEstimate};
 pub use exec::Quota;

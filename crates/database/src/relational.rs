@@ -9,7 +9,7 @@ use sources::connect;
 use sources::registry::{Address, Driver, examples, one_of, password_variables};
 use sources::sql::Dialect;
 use sources::sql_client::SqlClient;
-use sources::urls::{scheme, without_password};
+use sources::urls::{path_in, scheme, without_password};
 
 use crate::attach::url_of;
 
@@ -88,9 +88,9 @@ impl RelationalDatabase {
         self.dialect.quotes().quoted(name)
     }
 
-    /// The first parameter of a statement; `None` where parameters have no number, and each is passed where it stands.
-    pub fn parameter(&self) -> Option<String> {
-        self.dialect.parameter(1)
+    /// A parameter of a statement by its number from 1 on; `None` where parameters have no number, and each is passed where it stands.
+    pub fn parameter(&self, number: usize) -> Option<String> {
+        self.dialect.parameter(number)
     }
 
     /// The statement whose one value is its version.
@@ -121,7 +121,7 @@ fn file_of(url: &str) -> Option<PathBuf> {
     let scheme = scheme(url);
     Driver::of_scheme(scheme).filter(|driver| driver.address != Address::Server)?;
     let path = url.get(scheme.len() + 1..)?.split('?').next()?;
-    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+    Some(PathBuf::from(path_in(path.strip_prefix("//").unwrap_or(path))))
 }
 
 /// A connection that was closed.

@@ -225,6 +225,9 @@ pub fn shape_of(text: &str) -> String {
     without_literals(text).unwrap_or_else(|| text.to_owned())
 }
 
+/// The sign that some editors put at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Reader of a trace: its events, in the order in which they ended.
 pub struct Trace {
     name: String,
@@ -296,7 +299,10 @@ impl Iterator for Trace {
             self.line += 1;
             let read = line.map_err(|cause| Error::new(ErrorCode::File, format!("{}: {cause}", self.name)));
             // The last line may be torn where its writer was killed.
-            let event = read.and_then(|text| if text.is_empty() { Ok(None) } else { self.event(&text) });
+            let event = read.and_then(|text| match text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text) {
+                "" => Ok(None),
+                text => self.event(text),
+            });
             if let Some(event) = event.transpose() {
                 return Some(event);
             }

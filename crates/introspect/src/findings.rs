@@ -97,24 +97,17 @@ pub struct Finding {
     pub threshold: f64,
 }
 
-/// Nanoseconds in a unit that suits them.
+/// Digits of a time that was measured.
+const DIGITS: usize = 3;
+
+/// Measured nanoseconds in a unit that suits them.
 pub fn duration_text(ns: f64) -> String {
-    match ns {
-        ns if ns < 0.995 => format!("{ns:.2} ns"),
-        ns if ns < 999.5 => format!("{ns:.0} ns"),
-        ns if ns < 999_500.0 => format!("{} µs", digits(ns / 1e3)),
-        ns if ns < 999_500_000.0 => format!("{} ms", digits(ns / 1e6)),
-        ns => format!("{} s", digits(ns / 1e9)),
-    }
+    database::duration_text(ns, DIGITS)
 }
 
-/// A number with three digits.
+/// A figure with its digits.
 fn digits(number: f64) -> String {
-    match number {
-        number if number < 9.995 => format!("{number:.2}"),
-        number if number < 99.95 => format!("{number:.1}"),
-        number => format!("{number:.0}"),
-    }
+    database::number_text(number, DIGITS)
 }
 
 /// Applies all rules.

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
 use model::platform::Clock;
-use model::{Interrupt, Result};
+use model::{Error, Interrupt, Result};
 
 use crate::os::{ALIGNMENT, ScratchFile, line_of, read_at};
 use crate::random::Stream;
@@ -119,7 +119,7 @@ pub fn measure(folder: &Path, effort: Effort, clock: &dyn Clock, interrupt: &Int
         load_ns,
         memory_bytes_per_second,
         loopback_ns,
-        disk: disk.map_err(|cause| cause.to_string()),
+        disk: disk.map_err(|cause| Error::of_file(folder, &cause).to_string()),
     })
 }
 

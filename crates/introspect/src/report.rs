@@ -10,6 +10,8 @@ mod json;
 mod stored;
 mod text;
 
+use model::ErrorCode;
+
 use crate::cost_model::{self, Fit, Judged, Judgement, Prediction};
 use crate::findings::{self, Finding};
 use crate::machine::MachineLimits;
@@ -56,6 +58,15 @@ pub struct Elsewhere {
 }
 
 impl Report {
+    /// The first message of a disk that was full, for which something could not be measured.
+    pub fn disk_full(&self) -> Option<&str> {
+        let of_runs = self.measurements.runs.iter().filter_map(|run| run.error.as_deref());
+        let all = self.machine.disk.as_ref().err().map(String::as_str).into_iter().chain(of_runs);
+        all.filter_map(|told| told.strip_prefix(ErrorCode::DiskFull.name()))
+            .next()
+            .map(|told| told.trim_start_matches(": "))
+    }
+
     /// Models what was measured. Costs also predict the measurement of another subject, if one is given.
     pub fn new(machine: MachineLimits, measurements: Measurements, other: Option<&Measurements>) -> Report {
         let predictions = cost_model::compose(&measurements);

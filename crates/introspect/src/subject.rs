@@ -15,6 +15,7 @@ pub(crate) mod synthetic;
 pub mod workload;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{Result, Value, error};
 
@@ -147,6 +148,13 @@ pub trait Subject {
     /// Nanoseconds of each call that timing itself takes.
     fn timer_ns(&self) -> f64 {
         0.0
+    }
+    /// From now on a call, and the pass over everything, fails with `TIMEOUT` after that time, or after its own limit if that is
+    /// shorter; `None` for its own alone.
+    fn limit(&mut self, _limit: Option<Duration>) {}
+    /// True if its caches can be emptied at any time.
+    fn can_cool(&self) -> bool {
+        true
     }
     /// Empties its caches as far as that goes.
     fn cool(&mut self) -> Result<()>;

@@ -26,6 +26,10 @@ fn graph(folder: &Path) -> KnotworkStore {
     let graph = GeneratedGraph::new(&GraphOptions::new(GraphKind::Barabasi, 600)).expect("there is such a graph");
     let path = folder.join("graph.knot");
     write_store(&graph, &path, Config::default(), &Interrupt::new()).expect("the store is made");
+    // Some edges lead from a node to itself.
+    let database = Database::open(&path, Config::default()).expect("the store opens");
+    rows(&mut database.session(), "MATCH (n) WHERE n.id % 60 = 7 CREATE (n)-[:LINK {time: n.id}]->(n)");
+    drop(database);
     KnotworkStore::open(&path, Config::default(), Arc::new(SystemClock::default()), LIMIT, &Interrupt::new())
         .expect("the store opens")
 }
@@ -97,8 +101,12 @@ fn subject(address: &str, tables: &str) -> model::Result<SqlSubject> {
 /// Compares rows and checksums of each operation with those of a store, from the same starts.
 fn answers_are_alike(relational: &mut SqlSubject, store: &mut KnotworkStore, folder: &Path) {
     let described = relational.describe().expect("it is there");
-    assert_eq!((described.nodes, described.edges), (600, 2_995), "{described:?}");
-    let starts = store.choose(Choice::Uniform, 40, 3).expect("the store has nodes");
+    assert_eq!((described.nodes, described.edges), (600, 3_005), "{described:?}");
+    let mut starts = store.choose(Choice::Uniform, 40, 3).expect("the store has nodes");
+    let itself = store.choose(Choice::Uniform, 500, 3).expect("the store has nodes");
+    let itself = itself.into_iter().filter(|start| matches!(start.key, Some(Value::Int(key)) if key % 60 == 7));
+    starts.extend(itself.take(3));
+    assert_eq!(starts.len(), 43, "some of the starts have an edge to themselves");
     let (_database, mut session) = session(folder);
     let names = rows(&mut session, EDGE_NAMES);
     let key = |name: &str| names.iter().position(|row| row[0] == Value::string(name)).map(|key| key as u64);
@@ -235,5 +243,94 @@ fn databases_without_a_graph_are_told() {
     fails("one.sqlite", "CREATE TABLE word (text TEXT);", "", "there are word(text)");
     let tables = "CREATE TABLE node (id INTEGER PRIMARY KEY); CREATE TABLE edge (source INTEGER, target INTEGER);";
     fails("bare.sqlite", tables, "", "the table node has no rows to start from");
+    let keys = "CREATE TABLE node (id); CREATE TABLE edge (source, target); INSERT INTO node VALUES ('ann'), ('bob');";
+    fails("names.sqlite", keys, "", "are no integers: the first");
     fails("bare.sqlite", "", "edge=knows", "there is no table knows");
+}
+
+/// Starts of a database whose keys have gaps: each one is there, and as likely as the others.
+#[test]
+fn keys_with_gaps_are_drawn_evenly() {
+    let seed = testing::random::seed_or(5);
+    let folder = testing::Folder::new();
+    let path = folder.path().join("gaps.sqlite");
+    let numbers =
+        |last: u32| format!("WITH RECURSIVE i (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < {last})");
+    let text = format!(
+        "CREATE TABLE node (id INTEGER PRIMARY KEY, age INTEGER);
+         INSERT INTO node {} SELECT n, n FROM i WHERE n % 5 = 2 AND n NOT BETWEEN 4000 AND 7999;
+         CREATE TABLE edge (id INTEGER PRIMARY KEY, source INTEGER REFERENCES node, target INTEGER REFERENCES node);
+         INSERT INTO edge {} SELECT 3 * n, 2 + 5 * (n % 100), CASE WHEN n % 3 > 0 THEN 2 END FROM i;",
+        numbers(11_999),
+        numbers(2_999)
+    );
+    sqlite(&path, &text);
+    let mut relational = subject(&path.to_string_lossy(), "").expect("it opens");
+    let described = relational.describe().expect("it is there");
+    let setting = |name: &str| described.settings.iter().find(|(held, _)| held == name).map(|(_, text)| text.clone());
+    assert_eq!(setting("keys of nodes").as_deref(), Some("drawn between 2 and 11997, of which 13 % are keys"));
+    assert_eq!(setting("keys of edges").as_deref(), Some("drawn between 0 and 8997, of which 33 % are keys"));
+    let mut choose =
+        |choice: Choice, seed: u64| -> Vec<Start> { relational.choose(choice, 8_000, seed).expect("there are nodes") };
+    let (drawn, same) = (choose(Choice::Uniform, seed), choose(Choice::Uniform, seed));
+    assert!(drawn == same, "seed {seed}");
+    let is_there = |node: u64| node % 5 == 2 && !(4_000..8_000).contains(&node) && node < 12_000;
+    assert!(
+        drawn.iter().all(|start| is_there(start.node) && start.edge.is_some_and(|edge| edge % 3 == 0)),
+        "seed {seed}"
+    );
+    let group = |node: u64| (if node < 4_000 { node } else { node - 4_000 }) / 200;
+    let counts = (0..40).map(|wanted| drawn.iter().filter(|start| group(start.node) == wanted).count() as f64);
+    let chi_square: f64 = counts.map(|count| (count - 200.0).powi(2) / 200.0).sum();
+    // Of 39 degrees of freedom: 1 of 10,000 seeds is above.
+    assert!(chi_square < 80.0, "{chi_square}, seed {seed}");
+    // A third of the edges has no end, so that the node 2 is at 2,000 of 5,000 ends, and at 30 more as a source.
+    let ends = choose(Choice::ByDegree, seed);
+    let share = ends.iter().filter(|start| start.node == 2).count() as f64 / ends.len() as f64;
+    assert!((share - 2_030.0 / 5_000.0).abs() < 0.03, "{share}, seed {seed}");
+    let within = choose(Choice::Within(10), seed);
+    assert!(within.iter().all(|start| start.node < 50 && is_there(start.node)), "seed {seed}");
+}
+
+#[test]
+fn keys_that_are_sparse_or_not_unique_are_read() {
+    let folder = testing::Folder::new();
+    let path = folder.path().join("sparse.sqlite");
+    let text = "CREATE TABLE node (id INTEGER PRIMARY KEY, age INTEGER);
+                INSERT INTO node VALUES (1, 5), (1000, 5), (9223372036854775807, 6), (-9223372036854775808, 9);
+                CREATE TABLE edge (source INTEGER, target INTEGER); INSERT INTO edge VALUES (1, 1000);";
+    sqlite(&path, text);
+    for (tables, expected) in [("", vec![1, 1_000, i64::MAX, i64::MIN]), ("node=node(age)", vec![5, 6, 9])] {
+        let mut relational = subject(&path.to_string_lossy(), tables).expect("it opens");
+        let described = relational.describe().expect("it is there");
+        assert!(described.settings.iter().any(|(_, text)| text == "drawn from 4, which were read"), "{described:?}");
+        let drawn = relational.choose(Choice::Uniform, 200, 1).expect("there are nodes");
+        let is_there = |wanted: &i64| drawn.iter().any(|start| start.node.cast_signed() == *wanted);
+        assert!(
+            expected.iter().all(is_there) && drawn.iter().all(|start| expected.contains(&start.node.cast_signed()))
+        );
+        let edges = relational.choose(Choice::ByDegree, 50, 1).expect("there are edges");
+        assert!(edges.iter().all(|start| [1, 1_000].contains(&start.node)));
+    }
+}
+
+#[test]
+fn names_of_sqlite_mean_the_same_in_any_case() {
+    let folder = testing::Folder::new();
+    let path = folder.path().join("what? 100%.sqlite");
+    let text = "CREATE TABLE Person (Id INTEGER PRIMARY KEY, Age INTEGER); INSERT INTO Person VALUES (1, 30), (2, 40);
+                CREATE TABLE KNOWS (Src INTEGER, Dst INTEGER, FOREIGN KEY (SRC) REFERENCES PERSON (ID),
+                FOREIGN KEY (dst) REFERENCES person (id)); INSERT INTO KNOWS VALUES (1, 2);";
+    sqlite(&path, text);
+    for tables in ["", "node=person edge=knows", "node=PERSON(ID) edge=Knows(SRC,DST)"] {
+        let mut relational = subject(&path.to_string_lossy(), tables).expect("it opens");
+        let described = relational.describe().expect("it is there");
+        let told = described.settings.iter().find(|(name, _)| name == "tables").map(|(_, text)| text.as_str());
+        assert_eq!(told, Some("node=Person(Id) edge=KNOWS(Src,Dst)"));
+        assert!(relational.can(Operation::Hops(model::Direction::Both, 2), Way::Api), "both ends are nodes");
+        relational.cool().expect("it is opened anew");
+        let start = Start { node: 1, ..Start::default() };
+        let found = relational.perform(Operation::NodeInteger, Way::Api, &start).expect("it is answered");
+        assert_eq!(found.rows, 1);
+    }
 }

@@ -116,7 +116,59 @@ impl Catalog {
     }
 }
 
+/// The one of some things that has a name, or else the only one whose name differs from it in case alone.
+fn named<'a, T>(things: impl Iterator<Item = &'a T> + Clone, name: &str, of: impl Fn(&T) -> &str) -> Option<&'a T> {
+    let exact = things.clone().find(|thing| of(thing) == name);
+    exact.or_else(|| {
+        let mut alike = things.filter(|thing| of(thing).eq_ignore_ascii_case(name));
+        alike.next().filter(|_| alike.next().is_none())
+    })
+}
+
+impl Catalog {
+    /// The table that a user names, with or without the default schema; in another case too, if only one table is meant so.
+    pub fn find_in_any_case(&self, schema: Option<&str>, name: &str) -> Option<&Table> {
+        let is_default = |schema: &str| schema.eq_ignore_ascii_case(&self.default_schema);
+        let schema = schema.filter(|schema| !is_default(schema));
+        let within = |table: &&Table| match (table.name.schema.as_deref(), schema) {
+            (Some(held), Some(schema)) => held.eq_ignore_ascii_case(schema),
+            (held, schema) => held == schema,
+        };
+        self.find(schema, name).or_else(|| named(self.tables.iter().filter(within), name, |table| &table.name.name))
+    }
+
+    /// Writes names in foreign keys as the tables and columns have them, in databases to which case means nothing.
+    pub(crate) fn settle_references(&mut self) {
+        let settled = |table: &Table| {
+            let own =
+                |name: &String| table.column_in_any_case(name).map_or_else(|| name.clone(), |held| held.name.clone());
+            let key = |key: &ForeignKey| {
+                let to = self.find_in_any_case(key.table.schema.as_deref(), &key.table.name);
+                let there = |name: &String| {
+                    to.and_then(|to| to.column_in_any_case(name)).map_or_else(|| name.clone(), |held| held.name.clone())
+                };
+                ForeignKey {
+                    columns: key.columns.iter().map(own).collect(),
+                    table: to.map_or_else(|| key.table.clone(), |to| to.name.clone()),
+                    referred: key.referred.iter().map(there).collect(),
+                }
+            };
+            table.foreign_keys.iter().map(key).collect::<Vec<ForeignKey>>()
+        };
+        let all: Vec<Vec<ForeignKey>> = self.tables.iter().map(settled).collect();
+        for (table, keys) in self.tables.iter_mut().zip(all) {
+            table.foreign_keys = keys;
+            table.arrange();
+        }
+    }
+}
+
 impl Table {
+    /// The column of that name; in another case too, if only one is meant so.
+    pub fn column_in_any_case(&self, name: &str) -> Option<&TableColumn> {
+        named(self.columns.iter(), name, |column| &column.name)
+    }
+
     /// The column of that name.
     pub fn column(&self, name: &str) -> Option<&TableColumn> {
         self.columns.iter().find(|column| column.name == name)

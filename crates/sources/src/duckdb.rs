@@ -19,6 +19,7 @@ use crate::relational::embedded::client::EmbeddedClient;
 use crate::relational::embedded::worker::Serve;
 use crate::relational::embedded::{EmbeddedConnector, Engine};
 use crate::sql::{ColumnFacts, Dialect, dialect};
+use crate::urls::path_in;
 
 mod api;
 mod cells;
@@ -143,7 +144,7 @@ fn parse(url: &str) -> Result<Duckdb> {
     }
     let mode = if is_read_only { "READ_ONLY" } else { "READ_WRITE" };
     settings.insert("access_mode".into(), mode.into());
-    Ok(Duckdb { name: format!("duckdb:{path}"), path: PathBuf::from(path), is_read_only, settings })
+    Ok(Duckdb { name: format!("duckdb:{path}"), path: PathBuf::from(path_in(path)), is_read_only, settings })
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::relational::embedded::client::EmbeddedClient;
 use crate::relational::embedded::worker::Serve;
 use crate::relational::embedded::{EmbeddedConnector, Engine};
 use crate::sql::{ColumnFacts, Dialect, dialect};
+use crate::urls::path_in;
 
 mod cells;
 mod inspect;
@@ -109,7 +110,7 @@ fn parse(url: &str) -> Result<File> {
     if path.is_empty() {
         return Err(bad(url, "expected a path after sqlite:"));
     }
-    let mut file = File { path: PathBuf::from(path), is_read_only: false, wait: WAIT };
+    let mut file = File { path: PathBuf::from(path_in(path)), is_read_only: false, wait: WAIT };
     for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
         match setting.split_once('=') {
             Some(("mode", "ro")) => file.is_read_only = true,

@@ -17,6 +17,20 @@ pub fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
+/// A path as it stands in the URL of a file, where `?` begins the settings: `?` and `%` as `%xx`.
+pub fn of_path(path: &str) -> String {
+    if path.contains('?') || path_in(path) != path {
+        path.replace('%', "%25").replace('?', "%3F")
+    } else {
+        path.to_owned()
+    }
+}
+
+/// The path that stands in the URL of a file, before its settings.
+pub fn path_in(text: &str) -> String {
+    text.replace("%3F", "?").replace("%3f", "?").replace("%25", "%")
+}
+
 /// The URL as it may be shown: without a password.
 pub fn without_password(url: &str) -> String {
     let shown = match url.split_once("://") {
@@ -53,7 +67,21 @@ pub fn check_password(url: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_password, scheme, without_password};
+    use super::{check_password, of_path, path_in, scheme, without_password};
+
+    #[test]
+    fn paths_with_signs_of_urls_are_kept() {
+        for (path, written) in [
+            ("a/b.db", "a/b.db"),
+            ("100%.db", "100%.db"),
+            ("what?.db", "what%3F.db"),
+            ("100%?.db", "100%25%3F.db"),
+            ("a%3Fb.db", "a%253Fb.db"),
+            ("a%253fb%25.db", "a%25253fb%2525.db"),
+        ] {
+            assert_eq!((of_path(path).as_str(), path_in(written).as_str()), (written, path));
+        }
+    }
 
     #[test]
     fn a_password_that_ends_the_host_is_refused_and_not_shown() {

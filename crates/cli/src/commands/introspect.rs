@@ -16,7 +16,7 @@ use introspect::measure::{MeasureOptions, Measurements, measure};
 use introspect::report::{Report, Stored, to_json, to_text};
 use introspect::subject::Subject;
 use introspect::subject::knotwork::KnotworkStore;
-use introspect::subject::program::Program;
+use introspect::subject::program::{Limits, Program};
 use introspect::subject::server::{CypherServer, Statements};
 use introspect::subject::sql::{SqlSubject, TableChoice};
 use introspect::subject::workload::{self, Statement};
@@ -32,7 +32,7 @@ mod described;
 
 /// Prefix of a program's command, in the place of a store.
 const PROGRAM: &str = "subject:";
-/// Time limit of a statement.
+/// Time limit of a statement, and of a call of a program.
 const QUICK_STATEMENT: Duration = Duration::from_secs(5);
 const STATEMENT: Duration = Duration::from_secs(60);
 /// Time limit of an answer of a program, which may load its data first.
@@ -62,7 +62,10 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
         bench::write_html(file, &[Stored::read(&json)?])?;
     }
     std::io::stdout().lock().write_all(to_text(&report).as_bytes())?;
-    Ok(())
+    match report.disk_full() {
+        Some(cause) => Err(Error::new(ErrorCode::DiskFull, cause).with_remedy("free space, then measure again").into()),
+        None => Ok(()),
+    }
 }
 
 /// The statements of the file or the trace that is given.
@@ -220,10 +223,11 @@ impl Measuring<'_> {
     }
 
     fn open(&self, subject: &Path) -> Result<Box<dyn Subject>, Error> {
-        if let Some(command) = program_of(subject) {
-            return Ok(Box::new(Program::start(command, ANSWER, self.interrupt)?));
-        }
         let limit = if self.arguments.quick { QUICK_STATEMENT } else { STATEMENT };
+        if let Some(command) = program_of(subject) {
+            let limits = Limits { answer: ANSWER, call: limit };
+            return Ok(Box::new(Program::start(command, limits, self.interrupt)?));
+        }
         if let Some(text) = relational_of(subject) {
             let choice = self.tables()?.unwrap_or_default();
             return Ok(Box::new(SqlSubject::open(text, &choice, self.clock.clone(), limit, self.interrupt)?));
@@ -232,20 +236,21 @@ impl Measuring<'_> {
         if is_definition(subject) {
             let place = subject.display().to_string();
             let described = Described::open(subject, config, limit, self.clock.clone(), self.interrupt)?;
-            return self.with_workload(CypherServer::open(described, place, self.clock.clone(), self.interrupt)?);
+            let server = CypherServer::open(described, place, self.clock.clone(), self.interrupt)?;
+            return self.with_workload(server.with_limit(limit));
         }
         if let Some(text) = address_of(subject) {
             let address = Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?;
             let place = address.to_string();
             let mut session = Graph::connect(address, config, self.interrupt)?.session();
-            // The ids of all nodes are read first.
+            // Nodes are counted first, and their ids read where they are sparse.
             session.set_timeout(Some(STATEMENT));
             let server = CypherServer::open(Asked(session), place, self.clock.clone(), self.interrupt)?;
             return self.with_workload(server.with_limit(limit));
         }
         let store = KnotworkStore::open(subject, config, self.clock.clone(), limit, self.interrupt)?;
         Ok(match &self.workload {
-            Some(workload) => Box::new(store.with_statements(workload.clone())),
+            Some(workload) => Box::new(store.with_statements(workload.clone())?),
             None => Box::new(store),
         })
     }

@@ -5,6 +5,7 @@ use std::process::Command;
 use testing::servers::program_or_skip;
 
 use crate::command::{Folder, finish, pause, signal};
+use crate::mishaps::SmallDisk;
 
 #[test]
 fn a_store_is_measured_in_layers() {
@@ -149,13 +150,42 @@ fn statements_are_a_layer_of_their_own() {
     for (content, expected) in [
         ("", "q.cypher: there is no statement"),
         ("RETURN 1;\nMATCH (n) SET n.a = 1", "q.cypher: line 2: statement 'statement 2' has the word SET"),
+        (
+            "// name: ranks\nCALL algo.pagerank.write({writeProperty: 'rank'}) YIELD ranIterations RETURN ranIterations",
+            "statement 'ranks' writes: it calls a procedure that does",
+        ),
     ] {
         std::fs::write(folder.join("q.cypher"), content).expect("the folder can be written");
         let message = folder.run(&words).fails(1);
         assert!(message.contains(expected), "{message}");
     }
+    // Editors of some systems put a mark at the beginning of a file.
+    let trace = std::fs::read_to_string(folder.join("t.jsonl")).expect("it is written");
+    std::fs::write(folder.join("t.jsonl"), format!("\u{feff}{trace}")).expect("the folder can be written");
+    std::fs::write(folder.join("q.cypher"), "\u{feff}// name: marked\nMATCH (n) RETURN count(n)").expect("likewise");
+    for (option, file, expected) in
+        [("--trace", "t.jsonl", "MATCH (u:User {id: ?}) RETURN u.name"), ("--queries", "q.cypher", "marked ")]
+    {
+        let text = folder.run(&["introspect", "s.knot", "--quick", option, file]).ok();
+        assert!(text.contains(expected) && !text.contains("SYNTAX"), "{text}");
+    }
     let missing = folder.run(&["introspect", "s.knot", "--queries", "none.cypher"]).fails(1);
     assert!(missing.contains("none.cypher"), "{missing}");
+}
+
+#[test]
+fn a_full_disk_is_told_by_the_exit_code() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 8 << 20) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    folder.run(&["generate", "barabasi", "-n", "2k", "-o", "disk/s.knot"]).ok();
+    let ended = folder.run(&["introspect", "disk/s.knot", "--quick", "--json", "out.json"]);
+    assert!(ended.code == Some(1) && ended.stderr.contains("DISK_FULL: "), "{ended:?}");
+    // The rest is measured all the same.
+    assert!(ended.stdout.contains("MICRO OPERATIONS") && ended.stdout.contains("not measured: DISK_FULL"), "{ended:?}");
+    assert!(std::fs::read_to_string(folder.join("out.json")).is_ok_and(|json| json.contains("neighbours out")));
 }
 
 /// A program of lines in a file, as the argument of the command.

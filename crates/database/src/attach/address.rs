@@ -11,7 +11,7 @@ use sources::connect::connect;
 use sources::definition::{GraphDefinition, Rows};
 use sources::infer;
 use sources::registry::{Address as Place, DRIVERS, Driver, Kind, examples, one_of};
-use sources::urls::{encoded, scheme, without_password};
+use sources::urls::{encoded, of_path, scheme, without_password};
 
 use super::options::AttachOptions;
 
@@ -126,7 +126,7 @@ pub(crate) fn of_text(text: &str) -> Result<String> {
     }
     let ending = extension(text);
     if let Some(driver) = Driver::of_ending(&ending) {
-        return Ok(format!("{}:{text}", driver.schemes[0]));
+        return Ok(format!("{}:{}", driver.schemes[0], of_path(text)));
     }
     match ending.as_str() {
         "parquet" | "csv" | "jsonl" => {
@@ -154,7 +154,7 @@ fn of_connection_string(text: &str, dbtype: &str) -> Result<String> {
         return Ok(text.to_owned());
     }
     if matches!(driver.address, Place::Path(_)) {
-        return Ok(format!("{scheme_of}:{text}"));
+        return Ok(format!("{scheme_of}:{}", of_path(text)));
     }
     let mut parts: Vec<(&str, &str)> = Vec::new();
     for pair in text.split_whitespace() {
@@ -200,6 +200,7 @@ mod tests {
         check("postgresql://h/shop", "postgres", "postgresql://h/shop");
         check("shop.db", "sqlite", "sqlite:shop.db");
         check("shop.duckdb", "duckdb", "duckdb:shop.duckdb");
+        check("a?b.db", "sqlite", "sqlite:a%3Fb.db");
         check("x", "oracle", "unknown DBTYPE oracle, expected postgres, mysql, sqlite, duckdb or redis");
     }
 

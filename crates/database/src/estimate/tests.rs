@@ -1,6 +1,6 @@
 //! Estimated times are told, calibrated by statements, and not told where they would be guesses.
 
-use super::{Calibration, STATEMENTS_MIN, duration_text, wall_ns};
+use super::{Calibration, STATEMENTS_MIN, time_text, wall_ns};
 use crate::{Config, Database, Parameters, PlanReport};
 
 fn report(database: &Database, text: &str) -> PlanReport {
@@ -20,8 +20,8 @@ fn open(folder: &testing::Folder) -> Database {
 
 #[test]
 fn durations_have_two_digits_or_three() {
-    let told = [0.0, 999.4, 4_250.0, 3.2e6, 47.3e6, 61e9, 1e20].map(duration_text);
-    assert_eq!(told, ["0.0 ns", "999 ns", "4.2 µs", "3.2 ms", "47 ms", "61 s", "more than two hours"]);
+    let told = [0.0, 999.4, 4_250.0, 3.2e6, 47.3e6, 61e9, 1e20].map(time_text);
+    assert_eq!(told, ["0.00 ns", "999 ns", "4.2 µs", "3.2 ms", "47 ms", "61 s", "more than two hours"]);
 }
 
 #[test]

@@ -154,7 +154,10 @@ fn findings(out: &mut String, all: &[Stored], figures: &[(&str, Vec<Figure>)]) {
             let (operation, way, regime) = (escape(&run.operation), escape(&run.way), escape(&run.regime));
             let _ = writeln!(out, "<p class=\"warning\"><strong>{operation}</strong>, {way}, {regime}: {cause}</p>");
         }
-        if stored.left_out > 0 {
+        for sentence in &stored.cut {
+            let _ = writeln!(out, "<p>The time was over: {}.</p>", escape(sentence));
+        }
+        if stored.left_out > 0 && stored.cut.is_empty() {
             let _ = writeln!(out, "<p>{} runs were left out: the time was over.</p>", stored.left_out);
         }
     }

@@ -49,7 +49,8 @@ pub fn to_json(report: &Report) -> Value {
         "disagreements": report.disagreements.iter().map(|(operation, starts)| json!({
             "operation": operation.to_string(), "starts": starts,
         })).collect::<Vec<_>>(),
-        "leftOut": found.left_out,
+        "leftOut": found.cut.count(),
+        "cut": found.cut.sentences(),
     })
 }
 

@@ -41,6 +41,8 @@ pub struct Stored {
     pub disagreements: Vec<String>,
     /// Runs that were left out because the time was over.
     pub left_out: u64,
+    /// Sentences on runs and passes that the time was too short for.
+    pub cut: Vec<String>,
 }
 
 /// Limits of a machine, in nanoseconds and bytes.
@@ -184,6 +186,7 @@ impl Stored {
             })?,
             disagreements: top.list("disagreements", |held| held.get("operation")?.text())?,
             left_out: top.get("leftOut")?.number()? as u64,
+            cut: top.list_if_there("cut", Place::text)?,
         })
     }
 

@@ -256,8 +256,14 @@ fn findings(out: &mut String, report: &Report) {
     for finding in &report.findings {
         let _ = writeln!(out, "- {}: {}.", finding.rule.name(), finding.sentence);
     }
-    if report.measurements.left_out > 0 {
-        line(out, &format!("{} runs were left out: the time was over", report.measurements.left_out));
+    for run in report.measurements.runs.iter().filter(|run| !run.calls.is_empty()) {
+        if let Some(cause) = &run.error {
+            let (way, regime, calls) = (run.way.name(), run.regime.name(), run.calls.len());
+            line(out, &format!("{} ({way}, {regime}) ended after {calls} calls: {cause}", run.operation));
+        }
+    }
+    for sentence in report.measurements.cut.sentences() {
+        line(out, &format!("the time was over: {sentence}"));
     }
 }
 

@@ -42,6 +42,8 @@ pub struct KnotworkStore {
     clock: Arc<dyn Clock>,
     interrupt: Interrupt,
     statement_limit: Duration,
+    /// The limit of calls that is set from outside.
+    call_limit: Duration,
     names: Names,
     workload: Vec<Statement>,
     timer_ns: f64,
@@ -87,6 +89,7 @@ impl KnotworkStore {
             clock,
             interrupt: interrupt.clone(),
             statement_limit,
+            call_limit: Duration::MAX,
             names: Names::default(),
             workload: Vec::new(),
             cold_method: "the store is closed and opened anew; its files stay in the page cache",
@@ -105,15 +108,18 @@ impl KnotworkStore {
     }
 
     /// The same store, with other statements than those that are built in.
-    #[must_use]
-    pub fn with_statements(self, workload: Vec<Statement>) -> KnotworkStore {
-        KnotworkStore { workload, ..self }
+    ///
+    /// # Errors
+    /// `ARGUMENT` if one writes, as by a procedure that it calls. Those with mistakes are kept: their rows in the table tell them.
+    pub fn with_statements(mut self, workload: Vec<Statement>) -> Result<KnotworkStore> {
+        statements::check_reads(&mut self.opened()?.session, &workload)?;
+        Ok(KnotworkStore { workload, ..self })
     }
 
     fn open_anew(&mut self) -> Result<()> {
         let database = Database::open_until(&self.path, self.config.clone(), &self.interrupt)?;
         let mut session = database.session();
-        session.set_timeout(Some(self.statement_limit));
+        session.set_timeout(Some(self.statement_limit.min(self.call_limit)));
         session.time_by(StoppingClock::new(self.clock.clone(), &self.interrupt));
         let view = database.store().read()?;
         self.open = Some(Open { view, session, database });
@@ -135,6 +141,16 @@ impl KnotworkStore {
         let result = work()?;
         let ns = self.clock.now_ns() - start;
         Ok((ns, meter::read().since(before), result))
+    }
+
+    /// A call of the interface that may take long, within the limit of calls.
+    fn within_limit<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _listening = self.interrupt.listen();
+        let limit = (self.call_limit < Duration::MAX).then(|| (self.clock.clone(), self.call_limit));
+        self.interrupt.set_deadline(limit);
+        let outcome = work();
+        self.interrupt.set_deadline(None);
+        outcome
     }
 
     fn by_api(&mut self, operation: Operation, start: &Start) -> Result<Call> {
@@ -185,12 +201,14 @@ impl KnotworkStore {
                 self.neighbors(view, nodes[0], &expand, u64::MAX)
             }
             Operation::Hops(direction, hops) => {
-                let (ns, metered, (found, counts)) = self.timed(|| hop(view, nodes[0], direction, hops))?;
+                let (ns, metered, (found, counts)) =
+                    self.within_limit(|| self.timed(|| hop(view, nodes[0], direction, hops)))?;
                 let counts = Counts { unique_nodes: found, ..with(counts, &metered) };
                 Ok(Call { ns, rows: found, checksum: found, counts })
             }
             Operation::Clustering => {
-                let (ns, metered, (links, counts)) = self.timed(|| links_among_neighbors(view, nodes[0]))?;
+                let (ns, metered, (links, counts)) =
+                    self.within_limit(|| self.timed(|| links_among_neighbors(view, nodes[0])))?;
                 Ok(Call { ns, rows: 1, checksum: links, counts: with(counts, &metered) })
             }
             _ => Err(error!(Internal, "{operation} is asked for by statements only")),
@@ -225,6 +243,23 @@ impl KnotworkStore {
         let (nodes, edges) = (open.view.statistics().nodes, open.view.statistics().edges);
         let (rows, checksum, counts) = statements::outcome(operation, &result, (nodes, edges));
         Ok(Call { ns, rows, checksum, counts: with(counts, &metered) })
+    }
+
+    /// Reads all nodes, and their edges in both directions, with all properties.
+    fn scan(&self, view: &dyn ReadView) -> Result<()> {
+        let keys: Vec<PropertyKeyId> = (0..view.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
+        let scan = NodeScan { keys: keys.clone(), ..NodeScan::default() };
+        let (mut cursor, mut nodes, mut edges) = (view.scan(&scan)?, NodeBatch::default(), EdgeBatch::default());
+        while cursor.next(&mut nodes)? {
+            for direction in [Direction::Out, Direction::In] {
+                let expand = Expand { direction, keys: keys.clone(), ..Expand::default() };
+                let mut cursor = view.expand(&nodes.nodes, &expand)?;
+                while cursor.next(&mut edges)? {
+                    self.interrupt.check()?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A node drawn evenly from those that are there, of the first `bound` ids.
@@ -535,6 +570,14 @@ impl Subject for KnotworkStore {
         self.timer_ns
     }
 
+    fn limit(&mut self, limit: Option<Duration>) {
+        self.call_limit = limit.unwrap_or(Duration::MAX);
+        let limit = self.statement_limit.min(self.call_limit);
+        if let Some(open) = &mut self.open {
+            open.session.set_timeout(Some(limit));
+        }
+    }
+
     fn cool(&mut self) -> Result<()> {
         self.open = None;
         let is_dropped = os::forget_files(&self.path).map_err(|cause| model::Error::of_file(&self.path, &cause))?;
@@ -557,19 +600,7 @@ impl Subject for KnotworkStore {
 
     fn warm(&mut self) -> Result<()> {
         let view = self.view()?;
-        let keys: Vec<PropertyKeyId> = (0..view.schema().property_keys.len() as u32).map(PropertyKeyId).collect();
-        let scan = NodeScan { keys: keys.clone(), ..NodeScan::default() };
-        let (mut cursor, mut nodes, mut edges) = (view.scan(&scan)?, NodeBatch::default(), EdgeBatch::default());
-        while cursor.next(&mut nodes)? {
-            for direction in [Direction::Out, Direction::In] {
-                let expand = Expand { direction, keys: keys.clone(), ..Expand::default() };
-                let mut cursor = view.expand(&nodes.nodes, &expand)?;
-                while cursor.next(&mut edges)? {
-                    self.interrupt.check()?;
-                }
-            }
-        }
-        Ok(())
+        self.within_limit(|| self.scan(&*view))
     }
 }
 

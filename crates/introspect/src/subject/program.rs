@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use model::{Error, ErrorCode, Interrupt, Result, Value};
+use model::{Error, ErrorCode, Interrupt, Result, Value, error};
 use serde_json::{Value as Json, json};
 
 use super::{Call, Choice, Counts, Description, Start, Subject, workload};
@@ -18,25 +18,47 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 /// Times of a program to end in: it may remove copies of its data, unless nobody waits for that.
 const END: Duration = Duration::from_secs(60);
 const CANCELLED_END: Duration = Duration::from_secs(1);
+const BUSY_END: Duration = Duration::from_secs(1);
+/// Beginning of the method of a program that cannot empty its caches.
+const NOT_COLD: &str = "none";
 /// Time between looks at the interrupt.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Times within which a program answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// An answer to a question that is no call, and a load: it may read all its data, or write it.
+    pub answer: Duration,
+    /// A call of an operation. A program that takes longer is ended and started anew.
+    pub call: Duration,
+}
 
 /// A program that speaks JSON lines.
 pub struct Program {
     command: String,
-    child: Child,
-    input: ChildStdin,
-    lines: Receiver<std::io::Result<String>>,
-    answer_limit: Duration,
+    process: Process,
+    limits: Limits,
+    /// The limit of calls that is set from outside.
+    call_limit: Duration,
     interrupt: Interrupt,
     description: Description,
     operations: Vec<String>,
     timer_ns: f64,
+    /// True once it has made a copy of its data.
+    is_copy: bool,
+    /// The reason for which it answers no more.
+    lost: Option<Error>,
 }
 
-impl Program {
-    /// Starts a command of the shell. Each answer must come within the limit.
-    pub fn start(command: &str, answer_limit: Duration, interrupt: &Interrupt) -> Result<Program> {
+/// A program that runs.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<std::io::Result<String>>,
+}
+
+impl Process {
+    fn start(command: &str) -> Result<Process> {
         let failed = |cause: std::io::Error| {
             Error::new(ErrorCode::Argument, format!("the program '{command}' cannot be started: {cause}"))
                 .with_remedy("give a command of the shell")
@@ -62,20 +84,56 @@ impl Program {
                 }
             }
         });
+        Ok(Process { child, input, lines })
+    }
+
+    /// Lets it end within a time, in which it may clean up, and ends it then.
+    fn end(&mut self, limit: Duration) {
+        let _ = writeln!(self.input, "{}", json!({"ask": "close"})).and_then(|()| self.input.flush());
+        for _ in 0..limit.as_millis() / LOOK.as_millis() {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Program {
+    /// Starts a command of the shell.
+    ///
+    /// # Errors
+    /// `ARGUMENT` if it cannot be started or does not describe itself as it should.
+    pub fn start(command: &str, limits: Limits, interrupt: &Interrupt) -> Result<Program> {
         let mut program = Program {
             command: command.to_owned(),
-            child,
-            input,
-            lines,
-            answer_limit,
+            process: Process::start(command)?,
+            limits,
+            call_limit: Duration::MAX,
             interrupt: interrupt.clone(),
             description: Description::default(),
             operations: Vec::new(),
             timer_ns: 0.0,
+            is_copy: false,
+            lost: None,
         };
         let told = program.ask(&json!({"ask": "describe"}))?;
         program.note(&told)?;
         Ok(program)
+    }
+
+    /// Ends a program that does not answer, and starts it anew where it was.
+    fn restart(&mut self) -> Result<()> {
+        self.process.end(BUSY_END);
+        self.process = Process::start(&self.command)?;
+        let told = self.ask(&json!({"ask": "describe"}))?;
+        self.note(&told)?;
+        if self.is_copy {
+            self.ask(&json!({"ask": "copy"}))?;
+        }
+        Ok(())
     }
 
     fn note(&mut self, told: &Json) -> Result<()> {
@@ -125,40 +183,82 @@ impl Program {
             .with_remedy("see what it wrote to standard error; docs/introspect.md has the protocol")
     }
 
-    /// Sends a line and waits for its answer.
+    /// Asks what is no call: without an answer in time there is nothing to measure.
     fn ask(&mut self, question: &Json) -> Result<Json> {
-        let sent = writeln!(self.input, "{question}").and_then(|()| self.input.flush());
+        let limit = self.limits.answer;
+        match self.answer(question, limit)? {
+            Some(told) => Ok(told),
+            None => Err(self.lose(&format!("did not answer {} within {}", question["ask"], limit_text(limit)))),
+        }
+    }
+
+    /// Asks for a call. Without an answer in time the program is started anew.
+    fn ask_within(&mut self, question: &Json, limit: Duration) -> Result<Json> {
+        if let Some(told) = self.answer(question, limit)? {
+            return Ok(told);
+        }
+        if let Err(failed) = self.restart() {
+            self.lost = Some(failed.clone());
+            return Err(failed);
+        }
+        Err(error!(Timeout, "no answer within {}", limit_text(limit))
+            .with_remedy("measure a smaller graph, or without --quick, which gives calls more time"))
+    }
+
+    /// Notes that the program answers no more.
+    fn lose(&mut self, cause: &str) -> Error {
+        let failed = self.broken(cause);
+        self.lost = Some(failed.clone());
+        failed
+    }
+
+    /// Sends a line and waits for its answer; `None` if there is none in time.
+    fn answer(&mut self, question: &Json, limit: Duration) -> Result<Option<Json>> {
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone());
+        }
+        let sent = writeln!(self.process.input, "{question}").and_then(|()| self.process.input.flush());
         if sent.is_err() {
             self.interrupt.check()?;
-            return Err(self.broken("has ended"));
+            return Err(self.lose("has ended"));
         }
         let mut waited = Duration::ZERO;
         let line = loop {
-            match self.lines.recv_timeout(LOOK) {
+            let look = LOOK.min(limit.saturating_sub(waited));
+            match self.process.lines.recv_timeout(look) {
                 Ok(Ok(line)) if line.is_empty() => {
                     self.interrupt.check()?;
-                    return Err(self.broken("has ended"));
+                    return Err(self.lose("has ended"));
                 }
                 Ok(Ok(line)) => break line,
-                Ok(Err(cause)) => return Err(self.broken(&format!("wrote what is no text: {cause}"))),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.broken("has ended")),
+                Ok(Err(cause)) => return Err(self.lose(&format!("wrote what is no text: {cause}"))),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lose("has ended")),
                 Err(RecvTimeoutError::Timeout) => {
                     self.interrupt.check()?;
-                    waited += LOOK;
-                    if waited >= self.answer_limit {
-                        let limit = self.answer_limit.as_secs();
-                        return Err(self.broken(&format!("did not answer {} within {limit} s", question["ask"])));
+                    waited += look;
+                    if waited >= limit {
+                        return Ok(None);
                     }
                 }
             }
         };
-        let told: Json = serde_json::from_str(&line)
-            .map_err(|cause| self.broken(&format!("wrote '{}', which is no JSON: {cause}", line.trim_end())))?;
+        let told: Result<Json, _> = serde_json::from_str(&line);
+        let told =
+            told.map_err(|cause| self.lose(&format!("wrote '{}', which is no JSON: {cause}", line.trim_end())))?;
         match told["error"].as_str() {
             Some(cause) => Err(self.broken(&format!("reports: {cause}"))),
-            None => Ok(told),
+            None => Ok(Some(told)),
         }
     }
+}
+
+/// A time limit for people.
+fn limit_text(limit: Duration) -> String {
+    if limit < Duration::from_secs(1) {
+        return format!("{} ms", limit.as_millis());
+    }
+    let tenths = (10.0 * limit.as_secs_f64()).round() / 10.0;
+    format!("{tenths} s")
 }
 
 fn start_of(told: &Json) -> Option<Start> {
@@ -188,7 +288,7 @@ fn start_to(start: &Start) -> Json {
 
 impl Subject for Program {
     fn describe(&self) -> Result<Description> {
-        Ok(self.description.clone())
+        self.lost.clone().map_or_else(|| Ok(self.description.clone()), Err)
     }
 
     fn can(&self, operation: Operation, way: Way) -> bool {
@@ -216,7 +316,10 @@ impl Subject for Program {
 
     fn perform(&mut self, operation: Operation, _way: Way, start: &Start) -> Result<Call> {
         let question = json!({"ask": "perform", "operation": operation.to_string(), "start": start_to(start)});
-        let told = self.ask(&question)?;
+        // A load takes as long as the graph is large.
+        let is_load = operation.is_write() && operation.is_of_whole_graph();
+        let limit = if is_load { self.limits.answer } else { self.limits.call.min(self.call_limit) };
+        let told = self.ask_within(&question, limit)?;
         let ns = told["ns"].as_u64().ok_or_else(|| self.odd("ns", "a count of nanoseconds", &told))?;
         let rows = told["rows"].as_u64().ok_or_else(|| self.odd("rows", "a count", &told))?;
         let count = |key: &str| told["counts"][key].as_u64().unwrap_or(0);
@@ -240,31 +343,45 @@ impl Subject for Program {
         self.timer_ns
     }
 
+    fn limit(&mut self, limit: Option<Duration>) {
+        self.call_limit = limit.unwrap_or(Duration::MAX);
+    }
+
+    fn can_cool(&self) -> bool {
+        !self.description.cold_method.starts_with(NOT_COLD)
+    }
+
     fn cool(&mut self) -> Result<()> {
         self.ask(&json!({"ask": "cool"})).map(drop)
     }
 
     fn copy(&mut self) -> Result<()> {
-        self.ask(&json!({"ask": "copy"})).map(drop)
+        self.ask(&json!({"ask": "copy"}))?;
+        self.is_copy = true;
+        Ok(())
     }
 
     fn warm(&mut self) -> Result<()> {
-        self.ask(&json!({"ask": "warm"})).map(drop)
+        let limit = self.limits.answer.min(self.call_limit);
+        self.ask_within(&json!({"ask": "warm"}), limit).map(drop)
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // The program may clean up after this word; one that does not end is ended.
-        let _ = writeln!(self.input, "{}", json!({"ask": "close"})).and_then(|()| self.input.flush());
-        let limit = if self.interrupt.check().is_err() { CANCELLED_END } else { END };
-        for _ in 0..limit.as_millis() / LOOK.as_millis() {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.end(if self.interrupt.check().is_err() { CANCELLED_END } else { END });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::limit_text;
+
+    #[test]
+    fn limits_are_written_shortly() {
+        let texts = [59, 5_000, 600_000, 2_340].map(|ms| limit_text(Duration::from_millis(ms)));
+        assert_eq!(texts, ["59 ms", "5 s", "600 s", "2.3 s"]);
     }
 }

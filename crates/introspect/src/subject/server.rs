@@ -1,6 +1,9 @@
 //! A server that speaks Cypher as a subject: by statements alone, whose times have the network and the reading of their rows in them.
 //!
 //! Only what Neo4j's dialect has in common with others is asked. An operation whose statement the server does not compile is left out.
+//! Starts are drawn by ids, not from all nodes, where the server's ids are dense: `ids`.
+
+mod ids;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +12,7 @@ use database::{Parameters, QueryResult};
 use model::platform::Clock;
 use model::{EdgeTypeId, Interrupt, LabelId, PropertyKeyId, Result, Value, error};
 
+use self::ids::Ids;
 use super::knotwork::{CANDIDATES, Names, SAMPLE, statements};
 use super::workload::{self, Statement};
 use super::{Call, Choice, Description, Start, Subject};
@@ -16,12 +20,26 @@ use crate::machine::clock_cost;
 use crate::operations::{Operation, Way};
 use crate::random::Stream;
 
+/// Time limit of statements that is meant by none.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Statements that find names by reading everything.
+const LABELS: &str = "MATCH (n) UNWIND labels(n) AS l RETURN DISTINCT l";
+const TYPES: &str = "MATCH ()-[r]->() RETURN DISTINCT type(r)";
+/// Types of edges that are counted to find the most frequent one.
+const TYPES_MAX: usize = 200;
+/// Nodes whose degrees are asked for by one statement.
+const DEGREES_MAX: usize = 4_096;
+
 /// A session of a server.
 pub trait Statements {
     /// Runs a statement and holds its rows.
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult>;
     /// Sets the time limit of statements from now on.
     fn set_limit(&mut self, limit: Duration);
+    /// True if there are caches at hand that can be emptied.
+    fn can_cool(&self) -> bool {
+        false
+    }
     /// Empties caches, as far as they are at hand, and says how; `None` where none are.
     fn cool(&mut self) -> Result<Option<&'static str>> {
         Ok(None)
@@ -38,17 +56,18 @@ pub struct CypherServer<S> {
     /// Name and version of the system.
     system: (String, String),
     names: Names,
-    /// Ids of all nodes, ascending.
-    nodes: Vec<u64>,
+    nodes: Ids,
     edges: u64,
     /// Operations whose statements the server compiles.
     operations: Vec<Operation>,
     cold_method: &'static str,
     workload: Vec<Statement>,
+    /// Time limit of statements.
+    statement_limit: Duration,
 }
 
 impl<S: Statements> CypherServer<S> {
-    /// Looks at a server: what it is, what its graph has, which operations it can do. It reads the ids of all nodes.
+    /// Looks at a server: what it is, what its graph has, which operations it can do. It reads the ids of all nodes only if they are sparse.
     ///
     /// # Errors
     /// Those of the connection; `ARGUMENT` if the graph has no nodes.
@@ -62,15 +81,15 @@ impl<S: Statements> CypherServer<S> {
             timer_ns,
             system: ("server".to_owned(), "unknown".to_owned()),
             names: Names::default(),
-            nodes: Vec::new(),
+            nodes: Ids::Listed(Vec::new()),
             edges: 0,
             operations: Vec::new(),
             cold_method: "none: the caches of a server cannot be emptied from here",
             workload: Vec::new(),
+            statement_limit: STATEMENT_LIMIT,
         };
-        server.nodes = server.rows("MATCH (n) RETURN id(n)")?.iter().map(|row| natural(&row[0])).collect();
-        server.nodes.sort_unstable();
-        if server.nodes.is_empty() {
+        server.nodes = Ids::read(&mut server.session)?;
+        if server.nodes.count() == 0 {
             let failed = error!(Argument, "{}: the graph has no nodes to start from", server.place);
             return Err(failed.with_remedy("fill it first"));
         }
@@ -113,22 +132,60 @@ impl<S: Statements> CypherServer<S> {
 
     /// The names of the graph, by which statements are chosen; properties are those of a sample.
     fn schema(&mut self) -> Result<workload::Schema> {
+        let labels = self.listed_names("CALL db.labels() YIELD label RETURN label", LABELS)?;
+        let types = self.edge_types()?;
         let mut names = |statement: &str| -> Result<Vec<String>> {
             Ok(self.rows(statement)?.iter().map(|row| text(&row[0])).collect())
         };
         let keys = |of: &str| format!("MATCH {of} WITH x LIMIT {SAMPLE} UNWIND keys(x) AS k RETURN DISTINCT k");
         Ok(workload::Schema {
-            labels: names("MATCH (n) UNWIND labels(n) AS l RETURN DISTINCT l")?,
-            types: names("MATCH ()-[r]->() RETURN DISTINCT type(r)")?,
+            labels,
+            types,
             properties: [names(&keys("(x)"))?, names(&keys("()-[x]->()"))?].concat(),
             key: self.names.key.clone().map(|((_, label), (_, key))| (label, key)),
         })
     }
 
+    /// Names that a procedure lists, or where a server has no such procedure, those that are found by reading everything.
+    fn listed_names(&mut self, listing: &str, reading: &str) -> Result<Vec<String>> {
+        let rows = match self.rows(listing) {
+            Ok(rows) => rows,
+            Err(_) => {
+                self.interrupt.check()?;
+                self.rows(reading)?
+            }
+        };
+        Ok(rows.iter().map(|row| text(&row[0])).collect())
+    }
+
+    fn edge_types(&mut self) -> Result<Vec<String>> {
+        self.listed_names("CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType", TYPES)
+    }
+
+    /// The type with the most edges. Servers know their numbers, so that nothing is read.
+    fn frequent_type(&mut self) -> Result<Option<String>> {
+        let mut most: Option<(u64, String)> = None;
+        for name in self.edge_types()?.into_iter().take(TYPES_MAX) {
+            self.interrupt.check()?;
+            let counted = format!("MATCH ()-[r:{}]->() RETURN count(r)", statements::quoted(&name));
+            let count = self.rows(&counted)?.first().map_or(0, |row| natural(&row[0]));
+            if count > most.as_ref().map_or(0, |(most, _)| *most) {
+                most = Some((count, name));
+            }
+        }
+        Ok(most.map(|(_, name)| name))
+    }
+
     /// Sets the time limit of statements from now on; that of looking at the server may be longer.
     pub fn with_limit(mut self, limit: Duration) -> CypherServer<S> {
         self.session.set_limit(limit);
+        self.statement_limit = limit;
         self
+    }
+
+    /// Ids of nodes that are drawn evenly.
+    fn drawn(&mut self, stream: Stream, wanted: usize, within: Option<u64>) -> Result<Vec<u64>> {
+        self.nodes.draw(&mut self.session, &self.interrupt, stream, (wanted, within))
     }
 
     fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Value>>> {
@@ -141,8 +198,7 @@ impl<S: Statements> CypherServer<S> {
 
     /// Names to use: the most frequent relationship type, a unique property, and properties that a sample has.
     fn find_names(&mut self) -> Result<()> {
-        let types = self.rows("MATCH ()-[r]->() RETURN type(r), count(*) ORDER BY count(*) DESC LIMIT 1")?;
-        self.names.edge_type = types.first().map(|row| (EdgeTypeId(0), text(&row[0])));
+        self.names.edge_type = self.frequent_type()?.map(|name| (EdgeTypeId(0), name));
         let constraints = "SHOW CONSTRAINTS YIELD type, entityType, labelsOrTypes, properties \
                            WHERE entityType = 'NODE' AND (type CONTAINS 'UNIQUE' OR type CONTAINS 'KEY') \
                            RETURN labelsOrTypes, properties";
@@ -189,21 +245,26 @@ impl<S: Statements> CypherServer<S> {
         Ok(nodes.iter().map(|node| degrees.get(node).copied().unwrap_or(0)).collect())
     }
 
-    /// Nodes that are each as likely as they have edges: of a few that are drawn evenly one.
-    fn by_degree(&mut self, count: usize, draws: &mut crate::random::Draws) -> Result<Vec<u64>> {
-        let among = self.nodes.len() as u64;
-        let candidates: Vec<u64> = (0..count * CANDIDATES).map(|_| self.nodes[draws.below(among) as usize]).collect();
-        let degrees = self.degrees(&candidates)?;
-        let chosen = candidates.chunks(CANDIDATES).zip(degrees.chunks(CANDIDATES)).map(|(nodes, degrees)| {
-            let mut edge = draws.below(degrees.iter().sum::<u64>().max(1));
-            let found = degrees.iter().position(|&degree| {
-                let is_here = edge < degree;
-                edge = edge.saturating_sub(degree);
-                is_here
-            });
-            nodes[found.unwrap_or(0)]
-        });
-        Ok(chosen.collect())
+    /// Nodes that are each as likely as they have edges: of many that are drawn evenly, those at the ends of edges that are drawn
+    /// from all their edges.
+    fn by_degree(&mut self, count: usize, seed: u64) -> Result<Vec<u64>> {
+        let stream = Stream::new(seed, Choice::ByDegree.name());
+        let candidates = self.drawn(stream, count * CANDIDATES, None)?;
+        let mut last = 0;
+        let mut ends = Vec::with_capacity(candidates.len());
+        for part in candidates.chunks(DEGREES_MAX) {
+            self.interrupt.check()?;
+            ends.extend(self.degrees(part)?.into_iter().map(|degree| {
+                last += degree;
+                last
+            }));
+        }
+        let mut draws = Stream::new(seed, "edges").draws(0);
+        let chosen = |at: usize| {
+            let edge = draws.below(last.max(1));
+            candidates[if last == 0 { at } else { ends.partition_point(|end| *end <= edge) }]
+        };
+        Ok((0..count).map(chosen).collect())
     }
 
     /// The unique keys of nodes.
@@ -222,10 +283,10 @@ impl<S: Statements> Subject for CypherServer<S> {
             system: self.system.0.clone(),
             version: self.system.1.clone(),
             place: self.place.clone(),
-            nodes: self.nodes.len() as u64,
+            nodes: self.nodes.count(),
             edges: self.edges,
             bytes: 0,
-            settings: self.names.described(),
+            settings: [self.names.described(), vec![("starts".to_owned(), self.nodes.described())]].concat(),
             cold_method: self.cold_method.to_owned(),
         })
     }
@@ -244,14 +305,11 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {
-        let mut draws = Stream::new(seed, choice.name()).draws(0);
+        let stream = Stream::new(seed, choice.name());
         let nodes = match choice {
-            Choice::ByDegree => self.by_degree(count + 1, &mut draws)?,
-            Choice::Uniform | Choice::Within(_) => {
-                let most = if let Choice::Within(most) = choice { most } else { u64::MAX };
-                let among = (self.nodes.len() as u64).min(most.max(1));
-                (0..=count).map(|_| self.nodes[draws.below(among) as usize]).collect()
-            }
+            Choice::ByDegree => self.by_degree(count + 1, seed)?,
+            Choice::Uniform => self.drawn(stream, count + 1, None)?,
+            Choice::Within(most) => self.drawn(stream, count + 1, Some(most))?,
         };
         self.interrupt.check()?;
         let keys = self.keys(&nodes)?;
@@ -270,12 +328,20 @@ impl<S: Statements> Subject for CypherServer<S> {
         let result = self.session.query(&text, &parameters)?;
         let ns = self.clock.now_ns() - begin;
         self.interrupt.check()?;
-        let (rows, checksum, counts) = statements::outcome(operation, &result, (self.nodes.len() as u64, self.edges));
+        let (rows, checksum, counts) = statements::outcome(operation, &result, (self.nodes.count(), self.edges));
         Ok(Call { ns, rows, checksum, counts })
     }
 
     fn timer_ns(&self) -> f64 {
         self.timer_ns
+    }
+
+    fn limit(&mut self, limit: Option<Duration>) {
+        self.session.set_limit(self.statement_limit.min(limit.unwrap_or(Duration::MAX)));
+    }
+
+    fn can_cool(&self) -> bool {
+        self.session.can_cool()
     }
 
     fn cool(&mut self) -> Result<()> {

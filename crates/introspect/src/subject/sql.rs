@@ -8,7 +8,7 @@ use database::relational::{RelationalDatabase, SqlAnswer};
 use model::platform::Clock;
 use model::{ErrorCode, Interrupt, Map, Result, Value, error};
 
-use self::sample::Keys;
+use self::sample::{Ends, Keys};
 use self::statements::{Statement, outcome};
 use self::tables::Tables;
 use super::knotwork::{checksum_of, integer};
@@ -16,7 +16,7 @@ use super::{Call, Choice, Description, Start, Subject};
 use crate::machine::clock_cost;
 use crate::operations::{Operation, Way};
 use crate::os;
-use crate::random::Stream;
+use crate::random::{Draws, Stream};
 
 mod sample;
 mod statements;
@@ -36,8 +36,10 @@ pub struct SqlSubject {
     nodes: Keys,
     /// Keys of the edges, if they have such.
     edges: Option<Keys>,
-    /// Ends of edges, read once they are needed.
-    ends: Option<Vec<i64>>,
+    /// Ends of edges, once they are needed.
+    ends: Option<Ends>,
+    /// The limit of calls that is set from outside.
+    call_limit: Duration,
     description: Description,
     /// The reason for which the database answers no more.
     lost: Option<model::Error>,
@@ -62,15 +64,18 @@ impl SqlSubject {
         let catalog = database.catalog()?;
         let tables = Tables::find(&catalog, choice).map_err(|failed| failed.within(&place))?;
         let mut reader = Reader { database: &mut database, clock: &clock };
-        let nodes = Keys::read(&mut reader, &tables.nodes, &tables.key)?;
+        let nodes = Keys::read(&mut reader, &tables.nodes, &tables.key, tables.is_key_unique);
+        let nodes = nodes.map_err(|failed| failed.within(&place))?;
         if nodes.count() == 0 {
             let failed = error!(Argument, "{place}: the table {} has no rows to start from", tables.nodes);
             return Err(failed.with_remedy("fill it first, or name another with --tables"));
         }
         let edge_key = tables.edge_key.clone();
-        let edges = edge_key.map(|key| Keys::read(&mut reader, &tables.edges, &key)).transpose()?;
+        let edges = edge_key.map(|key| Keys::read(&mut reader, &tables.edges, &key, true)).transpose()?;
         let edges = edges.filter(|edges| edges.count() > 0);
-        let description = reader.describe(&tables, nodes.count())?;
+        let mut description = reader.describe(&tables, nodes.count())?;
+        let of_edges = edges.as_ref().map(|edges| ("keys of edges".to_owned(), edges.described()));
+        description.settings.extend([("keys of nodes".to_owned(), nodes.described())].into_iter().chain(of_edges));
         let has_start = |operation: &Operation| {
             edges.is_some() || !matches!(operation, Operation::EdgeByText | Operation::EdgeProperty)
         };
@@ -82,6 +87,7 @@ impl SqlSubject {
             timer_ns: clock_cost(&*clock),
             interrupt: interrupt.clone(),
             ends: None,
+            call_limit: Duration::MAX,
             lost: None,
             database,
             clock,
@@ -103,7 +109,7 @@ impl SqlSubject {
             return Err(lost.clone());
         }
         let _listening = self.interrupt.listen();
-        self.interrupt.set_deadline(Some((self.clock.clone(), self.statement_limit)));
+        self.interrupt.set_deadline(Some((self.clock.clone(), self.statement_limit.min(self.call_limit))));
         let answer = self.database.ask(text, parameters, &self.clock);
         self.interrupt.set_deadline(None);
         if let Err(failed) = &answer
@@ -115,18 +121,30 @@ impl SqlSubject {
         answer
     }
 
+    /// Nodes that are each as likely, of the first of them.
+    fn drawn(&mut self, draws: &mut Draws, wanted: (usize, u64)) -> Result<Vec<i64>> {
+        let mut reader = Reader { database: &mut self.database, clock: &self.clock };
+        self.nodes.draw(&mut reader, draws, wanted)
+    }
+
     /// Nodes that are each as likely as they have edges: ends of edges that are drawn evenly.
-    fn by_degree(&mut self, count: usize, draws: &mut crate::random::Draws) -> Result<Vec<i64>> {
+    fn by_degree(&mut self, count: usize, draws: &mut Draws) -> Result<Vec<i64>> {
+        let mut reader = Reader { database: &mut self.database, clock: &self.clock };
         if self.ends.is_none() {
-            let tables = self.tables.clone();
-            self.ends = Some(sample::ends(&mut self.reader(), &tables)?);
+            self.ends = Some(Ends::read(&mut reader, &self.tables, self.edges.as_ref())?);
         }
-        let ends = self.ends.as_deref().unwrap_or_default();
-        let draw = |draws: &mut crate::random::Draws| match ends.len() as u64 {
-            0 => self.nodes.draw(draws, u64::MAX),
-            among => ends[draws.below(among) as usize],
+        let mut found = match (&self.ends, &self.edges, &self.tables.edge_key) {
+            (Some(Ends::Drawn), Some(edges), Some(key)) => {
+                sample::drawn_ends(&mut reader, &self.tables, (edges, key), draws, count)?
+            }
+            (Some(Ends::Listed(ends)), ..) if !ends.is_empty() => {
+                (0..count).map(|_| ends[draws.below(ends.len() as u64) as usize]).collect()
+            }
+            _ => Vec::new(),
         };
-        Ok((0..count).map(|_| draw(draws)).collect())
+        // Edges whose ends are all null lead to no node.
+        found.extend(self.nodes.draw(&mut reader, draws, (count - found.len(), u64::MAX))?);
+        Ok(found)
     }
 }
 
@@ -145,18 +163,20 @@ impl Subject for SqlSubject {
         let mut draws = Stream::new(seed, choice.name()).draws(0);
         let nodes = match choice {
             Choice::ByDegree => self.by_degree(count + 1, &mut draws)?,
-            Choice::Uniform => (0..=count).map(|_| self.nodes.draw(&mut draws, u64::MAX)).collect(),
-            Choice::Within(most) => (0..=count).map(|_| self.nodes.draw(&mut draws, most)).collect(),
+            Choice::Uniform => self.drawn(&mut draws, (count + 1, u64::MAX))?,
+            Choice::Within(most) => self.drawn(&mut draws, (count + 1, most))?,
         };
-        let mut edge = || self.edges.as_ref().map(|edges| edges.draw(&mut draws, u64::MAX).cast_unsigned());
-        let start = |pair: &[i64]| Start {
+        let mut reader = Reader { database: &mut self.database, clock: &self.clock };
+        let edges = self.edges.as_ref().map(|edges| edges.draw(&mut reader, &mut draws, (count, u64::MAX)));
+        let edges = edges.transpose()?.unwrap_or_default();
+        let start = |(at, pair): (usize, &[i64])| Start {
             node: pair[0].cast_unsigned(),
             target: pair[1].cast_unsigned(),
             key: Some(Value::Int(pair[0])),
-            edge: edge(),
+            edge: edges.get(at).map(|edge| edge.cast_unsigned()),
             ..Start::default()
         };
-        Ok(nodes.windows(2).map(start).collect())
+        Ok(nodes.windows(2).enumerate().map(start).collect())
     }
 
     fn perform(&mut self, operation: Operation, _: Way, start: &Start) -> Result<Call> {
@@ -170,6 +190,14 @@ impl Subject for SqlSubject {
 
     fn timer_ns(&self) -> f64 {
         self.timer_ns
+    }
+
+    fn limit(&mut self, limit: Option<Duration>) {
+        self.call_limit = limit.unwrap_or(Duration::MAX);
+    }
+
+    fn can_cool(&self) -> bool {
+        self.database.file().is_some()
     }
 
     fn cool(&mut self) -> Result<()> {
@@ -197,7 +225,11 @@ impl Subject for SqlSubject {
         let _listening = self.interrupt.listen();
         self.describe()?;
         let tables = self.tables.clone();
-        self.reader().read_all(&tables)
+        let limit = (self.call_limit < Duration::MAX).then(|| (self.clock.clone(), self.call_limit));
+        self.interrupt.set_deadline(limit);
+        let outcome = self.reader().read_all(&tables);
+        self.interrupt.set_deadline(None);
+        outcome
     }
 }
 
@@ -210,6 +242,16 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn ask(&mut self, text: &str) -> Result<SqlAnswer> {
         self.database.ask(text, &[], self.clock)
+    }
+
+    /// The rows of a table that have one of some keys: columns of it. Statements of as many keys have the same text, which is prepared
+    /// once.
+    fn rows_of(&mut self, columns: &str, (table, key): (&str, &str), keys: &[i64]) -> Result<SqlAnswer> {
+        let mark = |number: usize| self.database.parameter(number).unwrap_or_else(|| "?".to_owned());
+        let marks: Vec<String> = (1..=keys.len()).map(mark).collect();
+        let text = format!("SELECT {columns} FROM {table} WHERE {key} IN ({})", marks.join(", "));
+        let parameters: Vec<Value> = keys.iter().copied().map(Value::Int).collect();
+        self.database.ask(&text, &parameters, self.clock)
     }
 
     fn quoted(&self, name: &str) -> String {

@@ -1,9 +1,12 @@
 //! A subject of known costs, with faults that can be planted: what is found of it is what was put into it.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
 use model::mix::mix64;
-use model::{Direction, Result};
+use model::{Direction, Result, error};
+use testing::simulation::SetClock;
 
 use super::{Call, Choice, Counts, Description, Start, Subject};
 use crate::generate::barabasi_ends;
@@ -25,6 +28,8 @@ pub(crate) struct Costs {
     pub(crate) edge: f64,
     pub(crate) unique_node: f64,
     pub(crate) property: f64,
+    /// A use of a block by a neighbourhood.
+    pub(crate) block: f64,
     pub(crate) miss: f64,
     pub(crate) statement: f64,
     pub(crate) write: f64,
@@ -56,6 +61,23 @@ pub(crate) enum Fault {
     SlowIncrement,
 }
 
+/// Time as it passes on a large graph: on a clock that calls set.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowTime {
+    pub(crate) clock: Arc<SetClock>,
+    /// Times that a call takes what it takes by its costs; with cold caches, more.
+    pub(crate) hot: f64,
+    pub(crate) cold: f64,
+    /// Nanoseconds of emptying caches, and of the scan.
+    pub(crate) cool_ns: u64,
+    pub(crate) scan_ns: u64,
+    /// An operation that never gives an answer.
+    pub(crate) stuck: Option<Operation>,
+    /// Turn of the start from which two hops out never give an answer.
+    pub(crate) stuck_after: Option<usize>,
+    pub(crate) can_cool: bool,
+}
+
 pub(crate) struct Synthetic {
     lists: [Vec<Vec<u64>>; 2],
     pub(crate) costs: Costs,
@@ -67,6 +89,9 @@ pub(crate) struct Synthetic {
     is_copy: bool,
     has_no_copy: bool,
     has_statements: bool,
+    time: Option<SlowTime>,
+    limit: Duration,
+    is_warm: bool,
 }
 
 impl Synthetic {
@@ -85,6 +110,7 @@ impl Synthetic {
             edge: 20.0,
             unique_node: 30.0,
             property: 40.0,
+            block: 60.0,
             miss: 500.0,
             statement: 5_000.0,
             write: 400.0,
@@ -101,7 +127,24 @@ impl Synthetic {
             is_copy: false,
             has_no_copy: false,
             has_statements: false,
+            time: None,
+            limit: Duration::MAX,
+            is_warm: false,
         }
+    }
+
+    /// As on a large graph.
+    pub(crate) fn slow(mut self, time: SlowTime) -> Synthetic {
+        self.time = Some(time);
+        self
+    }
+
+    /// So much time passes, or no more than the limit, which is then an error.
+    fn pass(&self, ns: u64) -> Result<()> {
+        let Some(time) = &self.time else { return Ok(()) };
+        let limit = u64::try_from(self.limit.as_nanos()).unwrap_or(u64::MAX);
+        time.clock.pass(ns.min(limit));
+        if ns > limit { Err(error!(Timeout, "no answer within {:?}", self.limit)) } else { Ok(()) }
     }
 
     pub(crate) fn with(mut self, faults: &[Fault]) -> Synthetic {
@@ -137,6 +180,12 @@ impl Synthetic {
         }
     }
 
+    /// Counts a look at the neighbours of a node: a list that is not empty is in a block of its own, which is always in memory.
+    fn touch_list(&mut self, node: u64, direction: Direction, counts: &mut Counts) {
+        self.touch(node, counts);
+        counts.block_uses += u64::from(!self.neighbors(node, direction).is_empty());
+    }
+
     /// Counts a look at a node's block.
     fn touch(&mut self, node: u64, counts: &mut Counts) {
         counts.block_uses += 1;
@@ -156,7 +205,7 @@ impl Synthetic {
             if depth == hops {
                 continue;
             }
-            self.touch(node, counts);
+            self.touch_list(node, direction, counts);
             counts.neighborhoods += 1;
             for neighbor in self.neighbors(node, direction) {
                 counts.edges += 1;
@@ -188,7 +237,7 @@ impl Synthetic {
         let all = |found: &[u64]| found.iter().fold(0_u64, |sum, node| sum.wrapping_add(mix64(*node)));
         match operation {
             Operation::Neighbors(direction, filter) => {
-                self.touch(node, &mut counts);
+                self.touch_list(node, direction, &mut counts);
                 let found = self.neighbors(node, direction);
                 let rows = found.len() as u64;
                 counts.neighborhoods = 1;
@@ -284,7 +333,8 @@ impl Synthetic {
         let layered = of(counts.neighborhoods, costs.neighborhood)
             + of(edges, costs.edge)
             + of(unique, costs.unique_node)
-            + of(counts.properties, costs.property);
+            + of(counts.properties, costs.property)
+            + of(counts.block_uses, costs.block);
         let mut ns = costs.call
             + match operation {
                 Operation::EmptyStatement => 0.0,
@@ -378,15 +428,38 @@ impl Subject for Synthetic {
         if self.differs && way == Way::Cypher && operation == Operation::Degree(Direction::In) {
             checksum += 1;
         }
-        Ok(Call { ns: (exact * noise).round() as u64, rows, checksum, counts })
+        let mut ns = exact * noise;
+        if let Some(time) = &self.time {
+            ns *= if self.is_warm { time.hot } else { time.cold };
+            let is_turn = time.stuck_after == Some(start.turn) && operation == Operation::Hops(Direction::Out, 2);
+            let is_stuck = time.stuck == Some(operation) || is_turn;
+            self.pass(if is_stuck { u64::MAX } else { ns as u64 })?;
+        }
+        Ok(Call { ns: ns.round() as u64, rows, checksum, counts })
+    }
+
+    fn limit(&mut self, limit: Option<Duration>) {
+        self.limit = limit.unwrap_or(Duration::MAX).min(Duration::from_secs(5));
+    }
+
+    fn can_cool(&self) -> bool {
+        self.time.as_ref().is_none_or(|time| time.can_cool)
     }
 
     fn cool(&mut self) -> Result<()> {
         self.cached.clear();
+        self.is_warm = false;
+        if let Some(time) = &self.time {
+            time.clock.pass(time.cool_ns);
+        }
         Ok(())
     }
 
     fn warm(&mut self) -> Result<()> {
+        self.is_warm = true;
+        if let Some(time) = &self.time {
+            self.pass(time.scan_ns)?;
+        }
         self.cached = (0..(self.lists[0].len() as u64).div_ceil(BLOCK_NODES)).collect();
         Ok(())
     }

@@ -10,7 +10,7 @@ mod reading;
 
 use std::sync::Arc;
 
-use database::Parameters;
+use database::{Effect, Parameters};
 use model::{Result, Value, error};
 
 use super::Start;
@@ -74,6 +74,15 @@ impl Statement {
         }
     }
 
+    /// The texts of its calls.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
+        let (one, several) = match &self.calls {
+            Calls::FromStarts(text) => (Some(text), &[][..]),
+            Calls::Recorded(calls) => (None, &calls[..1.min(calls.len())]),
+        };
+        one.into_iter().chain(several.iter().map(|(text, _)| text))
+    }
+
     /// The starts of its calls, of those that were chosen: one if all calls are the same.
     ///
     /// # Errors
@@ -98,7 +107,10 @@ impl Statement {
 
     /// True if it calls a procedure, of which its text does not say whether it writes.
     pub(crate) fn calls_procedure(&self) -> bool {
-        let calls = |text: &str| words(text).any(|(word, _, next)| word == "CALL" && !matches!(next, Some('{' | '(')));
+        let calls = |text: &str| match Effect::of(text) {
+            Effect::Reads { calls_procedure } => calls_procedure,
+            _ => words(text).any(|(word, _, next)| word == "CALL" && !matches!(next, Some('{' | '('))),
+        };
         match &self.calls {
             Calls::FromStarts(text) => calls(text),
             Calls::Recorded(recorded) => recorded.first().is_some_and(|(text, _)| calls(text)),
@@ -168,8 +180,14 @@ fn words(text: &str) -> impl Iterator<Item = (String, Option<char>, Option<char>
     found.into_iter()
 }
 
-/// The first word of a text by which it does not only read.
+/// The first word of a text by which it does not only read. A text that is not of our Cypher, which another server may
+/// understand, is judged by its words.
 fn forbidden(text: &str) -> Option<String> {
+    match Effect::of(text) {
+        Effect::Reads { .. } => return None,
+        Effect::Other(word) => return Some(word),
+        Effect::Unknown => {}
+    }
     // A name of a property, a label or a parameter is no clause.
     let is_name = |before: Option<char>| matches!(before, Some('.' | ':' | '$' | '|' | '&' | '!'));
     words(text).enumerate().find_map(|(at, (word, before, _))| {

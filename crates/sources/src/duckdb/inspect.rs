@@ -61,7 +61,7 @@ impl Inspect for Inspector<'_, '_> {
                 add_index(table, row[2] == "true", &row[3]);
             }
         }
-        catalog.tables.iter_mut().for_each(Table::arrange);
+        catalog.settle_references();
         Ok(catalog)
     }
 

@@ -19,7 +19,9 @@ impl Inspect for Inspector<'_, '_> {
                    ORDER BY name";
         let names = self.rows(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
         let tables = names.into_iter().map(|(name, kind)| self.table(name, kind == "view"));
-        Ok(Catalog { default_schema: "main".into(), tables: tables.collect::<Result<_>>()? })
+        let mut catalog = Catalog { default_schema: "main".into(), tables: tables.collect::<Result<_>>()? };
+        catalog.settle_references();
+        Ok(catalog)
     }
 
     fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>> {

@@ -1,5 +1,6 @@
 //! A graph that a definition describes, attached to an empty store and asked by statements.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,19 @@ pub(super) struct Described {
 
 /// A folder that is removed when it is dropped.
 struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes a folder for this user alone in that of temporary files, with a name that nobody could make before.
+    fn new() -> Result<Scratch, Error> {
+        let number = RandomState::new().build_hasher().finish();
+        let path = std::env::temp_dir().join(format!("knotwork-introspect-{number:016x}.knot"));
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(|cause| Error::of_file(&path, &cause))?;
+        Ok(Scratch(path))
+    }
+}
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -42,9 +56,7 @@ impl Described {
         clock: Arc<SystemClock>,
         interrupt: &Interrupt,
     ) -> Result<Described, Error> {
-        let folder = std::env::temp_dir().join(format!("knotwork-introspect-{}.knot", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        let scratch = Scratch(folder);
+        let scratch = Scratch::new()?;
         let database = Database::open(&scratch.0, config)?;
         let options = AttachOptions { read_only: true, ..AttachOptions::default() };
         let _listening = interrupt.listen();
@@ -65,8 +77,31 @@ impl Statements for Described {
         self.session.query(text, parameters)
     }
 
+    fn can_cool(&self) -> bool {
+        true
+    }
+
     fn cool(&mut self) -> Result<Option<&'static str>, Error> {
         self.database.forget(SOURCE)?;
         Ok(Some("what is cached of the source is forgotten; the caches of the source itself stay"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scratch;
+
+    #[test]
+    fn folders_are_for_this_user_alone_and_have_names_of_their_own() {
+        let [one, other] = [(); 2].map(|()| Scratch::new().expect("the folder can be written"));
+        assert_ne!(one.0, other.0);
+        #[cfg(unix)]
+        {
+            let mode = std::fs::metadata(&one.0).expect("it is there").permissions();
+            assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o700);
+        }
+        let path = one.0.clone();
+        drop(one);
+        assert!(!path.exists() && other.0.exists());
     }
 }

@@ -1,9 +1,10 @@
 //! The operations as statements, and what their results say.
 
-use database::{Parameters, QueryResult};
 use std::sync::Arc;
 
-use model::{Direction, Result, Value};
+use database::outlook::{Action, Outlook};
+use database::{Parameters, QueryResult, ResultBatch, ResultSink, Session};
+use model::{Direction, Result, Value, error};
 
 use super::writes::new_value;
 use super::{Counts, ITERATIONS, Names, checksum_of, integer, lists};
@@ -84,6 +85,40 @@ pub(in crate::subject) fn text(operation: Operation, names: &Names) -> String {
         }
         _ => by_id("id(n)"),
     }
+}
+
+/// Looks at the outlook of a statement, and does not let it run.
+struct Judged(Option<Outlook>);
+
+impl ResultSink for Judged {
+    fn admits(&mut self, outlook: &Outlook) -> bool {
+        self.0 = Some(*outlook);
+        false
+    }
+
+    fn columns(&mut self, _: &[Arc<str>]) -> Result<()> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _: ResultBatch) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Compiles statements without running them, and fails if one does not only read.
+pub(super) fn check_reads(session: &mut Session, workload: &[Statement]) -> Result<()> {
+    for statement in workload {
+        for text in statement.texts() {
+            let mut judged = Judged(None);
+            // A mistake is told where the statement is measured.
+            let _ = session.run(text, &Parameters::default(), &mut judged);
+            let Some(outlook) = judged.0.filter(|outlook| outlook.action != Action::Read) else { continue };
+            let why = if outlook.calls_procedure { ": it calls a procedure that does" } else { "" };
+            let failed = error!(Argument, "statement '{}' writes{why}", statement.name.text());
+            return Err(failed.with_remedy("leave the statement out: only statements that read are measured"));
+        }
+    }
+    Ok(())
 }
 
 /// The text and the parameters of a call of an operation.

@@ -38,7 +38,7 @@ impl Notation for RelationalDatabase {
     }
 
     fn parameter(&self) -> Option<String> {
-        RelationalDatabase::parameter(self)
+        RelationalDatabase::parameter(self, 1)
     }
 }
 
@@ -139,12 +139,17 @@ impl Writer<'_> {
         }
     }
 
-    /// The neighbours of a node, each as often as there are edges, with a property of the edge.
+    /// The neighbours of a node, each as often as there are edges, with a property of the edge. An edge from a node to itself is one in
+    /// both directions too, as in Cypher.
     fn neighbors(&self, direction: Direction, property: Option<&String>) -> String {
-        self.parts(direction, property).join(" UNION ALL ")
+        let mut parts = self.parts(direction, property);
+        for (part, (_, far)) in parts.iter_mut().zip(self.ways(direction)).skip(1) {
+            *part += &format!(" AND ({far} <> {} OR {far} IS NULL)", self.mark());
+        }
+        parts.join(" UNION ALL ")
     }
 
-    /// The same for each way of the direction.
+    /// The edges of a node in each way of the direction: their far ends, with a property.
     fn parts(&self, direction: Direction, property: Option<&String>) -> Vec<String> {
         let property = property.map_or(String::new(), |column| format!(", {}", self.name(column)));
         let part = |(near, far): (String, String)| {
@@ -228,6 +233,7 @@ mod tests {
         Tables {
             nodes: TableName { schema: Some("s".to_owned()), name: "node".to_owned() },
             key: "id".to_owned(),
+            is_key_unique: true,
             integer: Some("age".to_owned()),
             string: None,
             edges: TableName::of("edge"),
@@ -247,8 +253,8 @@ mod tests {
         check(Operation::NodeInteger, "SELECT [age] FROM [s].[node] WHERE [id] = $1");
         check(Operation::NodeString, "");
         check(Operation::EdgeByText, "SELECT [a], [b] FROM [edge] WHERE [number] = $1");
-        let both =
-            "SELECT [b], [time] FROM [edge] WHERE [a] = $1 UNION ALL SELECT [a], [time] FROM [edge] WHERE [b] = $1";
+        let both = "SELECT [b], [time] FROM [edge] WHERE [a] = $1 UNION ALL SELECT [a], [time] FROM [edge] WHERE [b] = $1 \
+                    AND ([a] <> $1 OR [a] IS NULL)";
         check(Operation::Neighbors(Direction::Both, Filter::Property), both);
         let one = "SELECT [b] FROM [edge] WHERE [a] = $1 AND [b] <> $1 UNION SELECT [a] FROM [edge] WHERE [b] = $1 AND [a] <> $1";
         check(Operation::Hops(Direction::Both, 1), one);
@@ -264,6 +270,7 @@ mod tests {
         for (operation, numbered, unnumbered) in [
             (Operation::EmptyStatement, vec![], vec![]),
             (Operation::Hops(Direction::Both, 2), vec![Value::Int(7)], vec![Value::Int(7); 3]),
+            (Operation::Degree(Direction::Both), vec![Value::Int(7)], vec![Value::Int(7); 3]),
             (Operation::EdgeProperty, vec![Value::Int(9)], vec![Value::Int(9)]),
         ] {
             let of = |is_numbered: bool| {

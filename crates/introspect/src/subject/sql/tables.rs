@@ -22,6 +22,8 @@ pub(super) struct Tables {
     pub(super) nodes: TableName,
     /// Its column of integers that a node is known by.
     pub(super) key: String,
+    /// True if no two of its rows have the same key, which an index sees to.
+    pub(super) is_key_unique: bool,
     /// Another of its columns that holds integers.
     pub(super) integer: Option<String>,
     /// A column of it that holds strings.
@@ -185,8 +187,14 @@ impl Tables {
         let edge_property = first(edges, &|name, kind| !is_used(name) && is_number(kind))
             .or_else(|| first(edges, &|name, kind| !is_used(name) && matches!(kind, ColumnKind::One(_))));
         let is_within = is_of_nodes(&ends[1]);
+        let is_key_unique = nodes.is_unique(std::slice::from_ref(&key));
         let (nodes, edges) = (nodes.name.clone(), edges.name.clone());
-        Ok(Tables { nodes, key, integer, string, edges, ends, edge_key, edge_property, is_within })
+        Ok(Tables { nodes, key, is_key_unique, integer, string, edges, ends, edge_key, edge_property, is_within })
+    }
+
+    /// The columns of edges whose values are keys of nodes.
+    pub(super) fn node_ends(&self) -> &[String] {
+        if self.is_within { &self.ends } else { &self.ends[..1] }
     }
 
     /// The tables as the option names them.
@@ -205,7 +213,7 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn table(&self, name: &TableName) -> Result<&'a Table> {
-        self.catalog.find(name.schema.as_deref(), &name.name).ok_or_else(|| {
+        self.catalog.find_in_any_case(name.schema.as_deref(), &name.name).ok_or_else(|| {
             let message = format!("there is no table {name} that this user may read");
             error!(Argument, "{message}").with_remedy(self.listed())
         })
@@ -225,9 +233,9 @@ impl<'a> Found<'a> {
         let named = self.choice.node.as_ref().and_then(|named| named.columns.first());
         let of_reference = referred.filter(|key| key.table == table.name).map(|key| &key.referred[0]);
         let key = match (named.or(of_reference), &table.primary_key[..]) {
-            (Some(name), _) => name.clone(),
+            (Some(name), _) => column_name(table, name),
             (None, [key]) => key.clone(),
-            (None, _) if table.column(KEY).is_some() => KEY.to_owned(),
+            (None, _) if table.column_in_any_case(KEY).is_some() => column_name(table, KEY),
             (None, _) => {
                 let message = format!("the table {} has no primary key of one column", table.name);
                 return Err(error!(Argument, "{message}").with_remedy(format!("name its key, as {FORM}")));
@@ -240,7 +248,7 @@ impl<'a> Found<'a> {
         if let Some(named) = &self.choice.edge {
             let table = self.table(&named.table)?;
             if let [source, target] = &named.columns[..] {
-                return Ok((table, [source.clone(), target.clone()]));
+                return Ok((table, [source, target].map(|end| column_name(table, end))));
             }
             return ends(table).or_else(|| named_ends(table)).map(|ends| (table, ends)).ok_or_else(|| {
                 let message =
@@ -262,7 +270,7 @@ impl<'a> Found<'a> {
         };
         let best =
             candidates.max_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| other.0.name.cmp(&one.0.name)));
-        let by_name = || self.by_name(&EDGES, &ENDS).map(|table| (table, ENDS.map(str::to_owned)));
+        let by_name = || self.by_name(&EDGES, &ENDS).and_then(|table| Some((table, named_ends(table)?)));
         best.or_else(by_name).ok_or_else(|| {
             let message = "no table is seen to be edges: none has two foreign keys, and none is called edge with columns source \
                            and target";
@@ -271,8 +279,8 @@ impl<'a> Found<'a> {
     }
 
     fn by_name(&self, names: &[&str], columns: &[&str]) -> Option<&'a Table> {
-        let mut found = names.iter().filter_map(|name| self.catalog.find(None, name));
-        found.find(|table| columns.iter().all(|column| table.column(column).is_some()))
+        let mut found = names.iter().filter_map(|name| self.catalog.find_in_any_case(None, name));
+        found.find(|table| columns.iter().all(|column| table.column_in_any_case(column).is_some()))
     }
 
     fn check_integers(&self, table: &Table, column: &str) -> Result<()> {
@@ -302,6 +310,11 @@ impl<'a> Found<'a> {
     }
 }
 
+/// The name of a column as the table has it, or as it is named where there is none.
+fn column_name(table: &Table, name: &str) -> String {
+    table.column_in_any_case(name).map_or_else(|| name.to_owned(), |column| column.name.clone())
+}
+
 /// The foreign key that is just this column.
 fn refers<'a>(table: &'a Table, column: &str) -> Option<&'a ForeignKey> {
     table.foreign_keys.iter().find(|key| key.columns == [column])
@@ -314,7 +327,8 @@ fn ends(table: &Table) -> Option<[String; 2]> {
 }
 
 fn named_ends(table: &Table) -> Option<[String; 2]> {
-    ENDS.iter().all(|name| table.column(name).is_some()).then(|| ENDS.map(str::to_owned))
+    let is_there = |name: &&str| table.column_in_any_case(name).is_some();
+    ENDS.iter().all(is_there).then(|| ENDS.map(|name| column_name(table, name)))
 }
 
 fn is_integer(table: &Table, column: &str) -> bool {
@@ -392,6 +406,7 @@ mod tests {
         check(&shop, "", "node=person(id) edge=knows(src,dst)");
         check(&shop, "edge=lives", "node=person(id) edge=lives(who,place)");
         check(&shop, "node=person edge=friend(a, b)", "node=person(id) edge=friend(a,b)");
+        check(&shop, "node=PERSON(ID) edge=Public.Lives(Who,Place)", "node=person(id) edge=lives(who,place)");
         check(&shop, "node=person(age)", "node=person(age) edge=knows(src,dst)");
         check(&shop, "node=city(id) edge=knows(src,dst)", "start at src in another table than city");
         check(&shop, "edge=friend(a,b)", "no foreign key says which table a of friend refers to");

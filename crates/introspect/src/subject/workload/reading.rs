@@ -10,6 +10,8 @@ use model::{Result, error};
 use super::{NAME_CHARS, STATEMENTS_MAX, Statement, forbidden};
 use crate::operations::Operation;
 
+/// The sign that some editors put at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The comment with the name of the statement that follows.
 const NAME: &str = "// name:";
 
@@ -19,6 +21,7 @@ const NAME: &str = "// name:";
 /// # Errors
 /// `ARGUMENT` if there are none, or too many, if two have one name, or one does not only read.
 pub fn of_text(text: &str) -> Result<Vec<Statement>> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let texts = database::split_statements(text);
     if texts.is_empty() {
         return Err(error!(Argument, "there is no statement").with_remedy("write statements, separated by ;"));

@@ -20,6 +20,8 @@ fn names_stand_in_comments() {
     let names: Vec<&str> = found.iter().map(|statement| statement.name.text()).collect();
     assert_eq!(names, ["first one", "statement 2", "third"]);
     assert_eq!(&*found[1].call(&Start::default()).0, "RETURN 'a;b'");
+    let marked = of_text(&format!("\u{feff}{text}")).expect("it has statements");
+    assert_eq!(marked.iter().map(|statement| statement.name.text()).collect::<Vec<_>>(), names);
 }
 
 #[test]
@@ -41,6 +43,8 @@ fn statements_that_write_are_refused() {
         ("MATCH (n) CALL (n) { MERGE (m) RETURN m } RETURN m", "MERGE"),
         ("DROP INDEX a", "DROP"),
         ("PROFILE MATCH (n) RETURN n", "PROFILE"),
+        ("CHECKPOINT", "CHECKPOINT"),
+        ("STRANGE MATCH (n) SET n.a = 1", "SET"),
     ] {
         refused(text, &format!("'statement 1' has the word {word}"));
     }
@@ -48,6 +52,8 @@ fn statements_that_write_are_refused() {
         "MATCH (n) WHERE n.set = 'CREATE' RETURN n.delete",
         "MATCH (n:Set)-[:CREATE|MERGE]->(m) RETURN `SET` // DELETE",
         "MATCH (n) RETURN n.start AS start",
+        "MATCH (n) RETURN {set: n.a, create: 1} AS m",
+        "// of another dialect\nMATCH (n) RETURN n STRANGE WORDS",
     ] {
         assert!(of_text(text).is_ok(), "{text}: {:?}", of_text(text));
     }
