@@ -28,8 +28,8 @@ use crate::packed::Packed;
 use crate::settings::{CacheFault, Settings};
 
 pub(crate) use self::touched::Touched;
-pub(crate) use self::unit::{BLOCK_BITS, Bounds, Unit, place_of};
 use self::unit::RANGES;
+pub(crate) use self::unit::{BLOCK_BITS, Bounds, Unit, place_of};
 
 /// Parts with locks of their own.
 const SHELVES: usize = 16;

@@ -171,8 +171,7 @@ impl Log {
         }
         let unknown: Vec<(u64, Arc<Record>)> = {
             let followed = self.followed();
-            let is_unknown =
-                |number: u64| number > followed.state.sequence && !followed.touched.contains_key(&number);
+            let is_unknown = |number: u64| number > followed.state.sequence && !followed.touched.contains_key(&number);
             let unknown = records.iter().filter(|(number, _)| is_unknown(**number));
             unknown.map(|(number, record)| (*number, record.clone())).collect()
         };

@@ -39,9 +39,7 @@ impl Touch {
             Touch::Neighbors { is_reversed, node, .. } => {
                 Unit::Neighbors { is_reversed: *is_reversed, node: *node, edge_type: None }.home()
             }
-            Touch::Entry { index, shard, .. } => {
-                Unit::EntryRange { index: *index, shard: *shard, place: 0 }.home()
-            }
+            Touch::Entry { index, shard, .. } => Unit::EntryRange { index: *index, shard: *shard, place: 0 }.home(),
         }
     }
 }

@@ -95,8 +95,7 @@ impl Reader {
         let to = if is_whole { Bound::Excluded(cut(&range.end)) } else { Bound::Included(cut(&range.end)) };
         let bounds: Bounds = (from, to);
         let partition = vec![self.graph(), int(u64::from(index)), int(shard)];
-        let slice =
-            Slice::new(Table::ByValue, partition, Vec::new()).between(bounds.0.clone(), bounds.1.clone());
+        let slice = Slice::new(Table::ByValue, partition, Vec::new()).between(bounds.0.clone(), bounds.1.clone());
         let is_equal = ask.shard.is_some()
             && range.start.len() <= EQUAL_BYTES_MAX
             && range.end == after_prefix(range.start.clone());

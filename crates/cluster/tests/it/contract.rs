@@ -87,7 +87,7 @@ fn random_transactions_of_two_processes_agree_with_the_reference() {
         eprintln!("FUZZ_SEED={seed}");
         let ring = Ring::new(seed, 4, Faults::NONE);
         let mut other: Box<dyn GraphStore> = Box::new(open_with(&ring, 1, 1, cache));
-        check_random(seed, 60, Box::new(open_with(&ring, 1, 0, cache)), &mut |store, _| {
+        check_random(seed, 24, Box::new(open_with(&ring, 1, 0, cache)), &mut |store, _| {
             std::mem::replace(&mut other, store)
         });
     }
