@@ -98,8 +98,11 @@ fn bucketed(ids: &[u64]) -> impl Iterator<Item = &[u64]> {
     ids.chunk_by(|a, b| bucket(*a) == bucket(*b))
 }
 
-fn count_hits(hits: usize) {
-    meter::count(|meter| meter.source_hits += hits as u64);
+fn count_hits(hits: usize, misses: usize) {
+    meter::count(|meter| {
+        meter.source_hits += hits as u64;
+        meter.source_misses += misses as u64;
+    });
 }
 
 impl Reader {
@@ -130,7 +133,7 @@ impl Reader {
         let asked = wanted.len();
         let mut missing: Vec<(usize, Wanted)> = wanted.into_iter().enumerate().collect();
         missing.retain(|(at, _)| found[*at].is_none());
-        count_hits(asked - missing.len());
+        count_hits(asked - missing.len(), missing.len());
         if !missing.is_empty() {
             let began = self.cache.begin();
             let slices: Vec<Slice> = missing.iter().map(|(_, wanted)| wanted.slice.clone()).collect();
@@ -157,7 +160,7 @@ impl Reader {
                 None => missing.push(id),
             }
         }
-        count_hits(found.len());
+        count_hits(found.len(), missing.len());
         if missing.is_empty() {
             return Ok(found);
         }
