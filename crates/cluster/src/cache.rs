@@ -157,6 +157,9 @@ impl Cache {
                 self.memory.hold(Consumer::SourceCache, bytes);
                 return true;
             }
+            if self.bytes() == 0 {
+                return false;
+            }
             self.evict(bytes);
         }
         false

@@ -16,7 +16,7 @@ use model::{Map, Result, error};
 
 use crate::body::rows_of;
 use crate::cache::{Cache, Touched};
-use crate::record::{Record, TransactionId};
+use crate::record::{Record, Stored, TransactionId};
 use crate::ring::Ring;
 use crate::rows::int;
 use crate::settings::Settings;
@@ -28,6 +28,8 @@ const RECENT_RECORDS: usize = 4_096;
 
 /// Parts of long bodies up to which a record is read to learn what it touches in the cache.
 const TOUCHED_PARTS_MAX: u32 = 16;
+/// Such records of one page at most, each a round trip.
+const TOUCHED_RECORDS_MAX: usize = 16;
 
 /// Records of transactions, by sequence number.
 pub(crate) type Records = BTreeMap<u64, Arc<Record>>;
@@ -84,7 +86,8 @@ impl Followed {
             }
             state.sequence = sequence;
             // Before a view can see the record.
-            cache.include(sequence, &self.touched.remove(&sequence).unwrap_or(Touched::All));
+            let touched = self.touched.remove(&sequence);
+            cache.include(sequence, &touched.unwrap_or_else(|| touched_by_short(sequence, &record, cache)));
             self.state = Arc::new(state);
             self.ahead.remove(&sequence);
             self.applied.remove(&sequence);
@@ -99,6 +102,20 @@ impl Followed {
     fn first_recent(&self) -> u64 {
         self.state.sequence + 1 - self.recent.len() as u64
     }
+}
+
+/// What a record touches in the cache, if all its rows stand in it; otherwise anything.
+fn touched_by_short(sequence: u64, record: &Record, cache: &Cache) -> Touched {
+    if !cache.is_on() {
+        return Touched::All;
+    }
+    let mut rows = Vec::new();
+    for member in &record.members {
+        let Stored::Inline(bytes) = &member.rows else { return Touched::All };
+        let Ok(mut more) = rows_of(bytes, sequence as i64) else { return Touched::All };
+        rows.append(&mut more);
+    }
+    Touched::by(&rows)
 }
 
 impl Log {
@@ -154,7 +171,7 @@ impl Log {
             }
             records.insert(sequence, self.decode(bytes)?);
         }
-        let touched = self.touched_by(&records);
+        let touched = self.touched_by_long(&records);
         let mut followed = self.followed();
         let sequence = followed.state.sequence;
         followed.touched.extend(touched.into_iter().filter(|(number, _)| *number > sequence));
@@ -164,28 +181,27 @@ impl Log {
         Ok(followed.state.clone())
     }
 
-    /// What records touch in the cache, those of which it is not known yet.
-    fn touched_by(&self, records: &Records) -> Vec<(u64, Touched)> {
-        if !self.cache.is_on() {
+    /// What long records touch in the cache, those of which it is not known yet. Those that are left out touch anything.
+    fn touched_by_long(&self, records: &Records) -> Vec<(u64, Touched)> {
+        let parts = |record: &Record| record.members.iter().map(|member| member.rows.parts()).sum::<u32>();
+        let is_long = |record: &Record| (1..=TOUCHED_PARTS_MAX).contains(&parts(record));
+        if self.cache.bytes() == 0 {
             return Vec::new();
         }
         let unknown: Vec<(u64, Arc<Record>)> = {
             let followed = self.followed();
             let is_unknown = |number: u64| number > followed.state.sequence && !followed.touched.contains_key(&number);
-            let unknown = records.iter().filter(|(number, _)| is_unknown(**number));
+            let unknown = records.iter().filter(|(number, record)| is_long(record) && is_unknown(**number));
             unknown.map(|(number, record)| (*number, record.clone())).collect()
         };
-        unknown.into_iter().map(|(number, record)| (number, self.touched(number, &record))).collect()
-    }
-
-    /// What a record touches: anything, if its rows are too many or cannot be read.
-    fn touched(&self, sequence: u64, record: &Record) -> Touched {
-        let parts: u32 = record.members.iter().map(|member| member.rows.parts()).sum();
-        if parts > TOUCHED_PARTS_MAX || parts > 0 && self.cache.bytes() == 0 {
-            return Touched::All;
+        if unknown.len() > TOUCHED_RECORDS_MAX {
+            return Vec::new();
         }
-        let rows = self.rows_of_record(sequence, record, &OwnRows::default());
-        rows.map_or(Touched::All, |rows| Touched::by(&rows))
+        let touched = |(number, record): (u64, Arc<Record>)| {
+            let rows = self.rows_of_record(number, &record, &OwnRows::default());
+            (number, rows.map_or(Touched::All, |rows| Touched::by(&rows)))
+        };
+        unknown.into_iter().map(touched).collect()
     }
 
     /// The rows that a record writes.

@@ -74,8 +74,13 @@ impl Shelf {
     /// Removes a unit: the bytes that it took.
     pub(super) fn remove(&mut self, unit: &Unit) -> usize {
         let Some(place) = self.places.remove(unit) else { return 0 };
-        self.free.push(place);
-        self.slots[place as usize].take().map_or(0, |slot| slot.cost())
+        let freed = self.slots[place as usize].take().map_or(0, |slot| slot.cost());
+        if self.places.is_empty() {
+            *self = Shelf::default();
+        } else {
+            self.free.push(place);
+        }
+        freed
     }
 
     /// Removes everything: the bytes that it took.
