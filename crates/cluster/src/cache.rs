@@ -12,6 +12,8 @@
 //! Cost: a lock and a look into a map for each unit; some 200 bytes a unit beside its rows, and 512 KiB of stamps.
 
 mod shelf;
+#[cfg(test)]
+mod tests;
 mod touched;
 mod unit;
 
@@ -133,11 +135,11 @@ impl Cache {
             return;
         }
         if let Unit::Equal { index, start, .. } = &unit {
-            // Before the stamp is looked at, so that who touches the entry sees the length or is seen.
+            // Noted before the stamp is looked at, so that a record that touches the entry sees the length or is seen.
             lock(&self.lengths).insert((*index, start.len() as u16));
         }
         let mut shelf = self.shelf(&unit);
-        // Whoever touches the unit sets the stamp first and comes to this shelf afterwards.
+        // Touching a unit sets the stamp first and comes to this shelf afterwards.
         let touched = self.stamp(unit.home()).load(Ordering::Acquire).max(self.all.load(Ordering::Acquire));
         let freed = if touched <= began.0 || self.fault == Some(CacheFault::KeepsLateRows) {
             shelf.put(unit, bounds, rows)
@@ -194,7 +196,7 @@ impl Cache {
                 Touched::Units(touches) => {
                     let stamp = |touch: &Touch| self.stamp(touch.home()).store(sequence, Ordering::Release);
                     touches.iter().for_each(stamp);
-                    // Also where nothing is held: rows may be about to come in, and their shelf tells them of the stamp.
+                    // Done also where nothing is held: rows may be about to come in, and the lock of their shelf shows them the stamp.
                     touches.iter().for_each(|touch| self.drop_touched(touch));
                 }
             }

@@ -85,7 +85,7 @@ impl Followed {
                 }
             }
             state.sequence = sequence;
-            // Before a view can see the record.
+            // Dropped before a view can see the record.
             let touched = self.touched.remove(&sequence);
             cache.include(sequence, &touched.unwrap_or_else(|| touched_by_short(sequence, &record, cache)));
             self.state = Arc::new(state);

@@ -77,7 +77,7 @@ impl Log {
         }
         let mut followed = self.followed();
         if sequence > followed.state.sequence {
-            // Before a view can see the checkpoint: nobody tells what the records between touched.
+            // Dropped before a view can see the checkpoint: nobody tells what the records between touched.
             self.cache.pass_over(sequence);
             followed.state = Arc::new(state);
             followed.recent.clear();
