@@ -185,7 +185,7 @@ impl Log {
     fn touched_by_long(&self, records: &Records) -> Vec<(u64, Touched)> {
         let parts = |record: &Record| record.members.iter().map(|member| member.rows.parts()).sum::<u32>();
         let is_long = |record: &Record| (1..=TOUCHED_PARTS_MAX).contains(&parts(record));
-        if self.cache.bytes() == 0 {
+        if !self.cache.is_on() {
             return Vec::new();
         }
         let unknown: Vec<(u64, Arc<Record>)> = {
