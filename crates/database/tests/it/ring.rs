@@ -103,7 +103,7 @@ fn recommend(session: &mut Session, query: &str, users: &[i64]) -> (Vec<Vec<Vec<
             let counts = [storage.round_trips, storage.source_hits, storage.source_misses];
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
-        answers.push(result.rows.iter().map(|row| row.to_vec()).collect());
+        answers.push(result.rows().collect());
     }
     let milliseconds = start.elapsed().unwrap_or_default().as_secs_f64() * 1e3 / users.len() as f64;
     (answers, milliseconds, sums)
