@@ -45,12 +45,11 @@ fn touch(number: u64) -> Touch {
 }
 
 /// The wide-column store and the log, as far as the cache knows of them.
-#[derive(Default)]
 struct Ring {
     /// For each unit, the last record whose rows are written.
-    written: [AtomicU64; UNITS as usize],
+    written: Vec<AtomicU64>,
     /// The same, of records that views see.
-    seen: [AtomicU64; UNITS as usize],
+    seen: Vec<AtomicU64>,
     is_over: AtomicBool,
 }
 
@@ -98,7 +97,9 @@ fn race(bytes: usize, fault: Option<CacheFault>) -> (u64, u64) {
         memory: MemoryBudget::new(1 << 20),
         ..Settings::new(1, Arc::new(CountingClock::default()), Arc::new(PlatformRandom::new(1)))
     };
-    let (ring, cache) = (Ring::default(), Cache::new(&settings));
+    let nothing = || (0..UNITS).map(|_| AtomicU64::new(0)).collect();
+    let ring = Ring { written: nothing(), seen: nothing(), is_over: AtomicBool::new(false) };
+    let cache = Cache::new(&settings);
     let counts = std::thread::scope(|scope| {
         let reader = |number| {
             let (ring, cache) = (&ring, &cache);
