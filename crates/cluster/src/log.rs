@@ -58,7 +58,7 @@ struct Followed {
     ahead: Records,
     /// Records behind the state whose rows are all written.
     applied: BTreeSet<u64>,
-    /// What records behind the state touch in the cache, as far as it is known.
+    /// Units of the cache that records behind the state touch, as far as they are known.
     touched: BTreeMap<u64, Touched>,
     /// First ids of the blocks that this process was given and has not taken.
     grants: Map<TransactionId, Ids>,
@@ -104,7 +104,7 @@ impl Followed {
     }
 }
 
-/// What a record touches in the cache, if all its rows stand in it; otherwise anything.
+/// Units of the cache that a record touches: those of its rows, if all of them stand in it, otherwise all.
 fn touched_by_short(sequence: u64, record: &Record, cache: &Cache) -> Touched {
     if !cache.is_on() {
         return Touched::All;
@@ -181,7 +181,7 @@ impl Log {
         Ok(followed.state.clone())
     }
 
-    /// What long records touch in the cache, those of which it is not known yet. Those that are left out touch anything.
+    /// Units of the cache that long records touch, those that are not known yet. Records that are left out touch all.
     fn touched_by_long(&self, records: &Records) -> Vec<(u64, Touched)> {
         let parts = |record: &Record| record.members.iter().map(|member| member.rows.parts()).sum::<u32>();
         let is_long = |record: &Record| (1..=TOUCHED_PARTS_MAX).contains(&parts(record));

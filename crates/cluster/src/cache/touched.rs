@@ -11,7 +11,7 @@ use crate::tables::{Change, Field, RowWrite, Table};
 /// Rows beyond which a record is taken to touch everything.
 const ROWS_MAX: usize = 50_000;
 
-/// What a record touches.
+/// The units that a record touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Touched {
     /// Anything, as far as is known.
@@ -20,7 +20,7 @@ pub(crate) enum Touched {
     Units(Arc<[Touch]>),
 }
 
-/// What a row touches.
+/// The units that a row touches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Touch {
     /// A unit, and no other.

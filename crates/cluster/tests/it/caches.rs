@@ -296,7 +296,7 @@ fn bytes_stay_within_the_bounds_and_give_way() {
         }
     }
     assert!(store.cache_bytes() > 100_000, "{} bytes", store.cache_bytes());
-    // What was used again and again is there, in spite of all that was used once.
+    // Units that are used again and again stay, in spite of all that are used once.
     for chunk in nodes.chunks(50) {
         drop(x(&*view, nodes[0]));
         view.all_node_properties(chunk).expect("reading");
