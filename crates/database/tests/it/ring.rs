@@ -98,7 +98,9 @@ fn recommend(session: &mut Session, query: &str, users: &[i64]) -> (Vec<Vec<Vec<
         let parameters = database::Parameters::from_iter([("i".into(), Value::Int(*user))]);
         let result = session.query(&format!("PROFILE {query}"), &parameters);
         let result = result.unwrap_or_else(|error| panic!("{query}: {error:?}"));
-        for actual in result.summary.report.expect("it is asked for").lines.iter().filter_map(|line| line.actual) {
+        for actual in
+            result.summary.report.as_ref().expect("it is asked for").lines.iter().filter_map(|line| line.actual)
+        {
             let storage = actual.storage;
             let counts = [storage.round_trips, storage.source_hits, storage.source_misses];
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
