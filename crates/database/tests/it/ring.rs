@@ -84,8 +84,8 @@ fn a_ring_says_what_it_does_not_do() {
 }
 
 /// Cypher of a graph of users who review products; some products are reviewed far more often than others.
-const REVIEWS: &str = "UNWIND range($first, $first + 999) AS k WITH k, (k * 7919 + k / 1200) % 1200 AS u, (k * 104729) % 10007 AS h \
-     MATCH (u:User {id: u}), (p:Product {id: toInteger(800.0 * h * h / (10007.0 * 10007.0))}) \
+const REVIEWS: &str = "UNWIND range($first, $first + 999) AS k WITH k, (k * 7919 + k / 1200) % 1200 AS i, (k * 104729) % 10007 AS h \
+     MATCH (u:User {id: i}), (p:Product {id: toInteger(800.0 * h * h / (10007.0 * 10007.0))}) \
      CREATE (u)-[:REVIEWED {score: 1 + (k * 31 + k / 7) % 5, time: k}]->(p)";
 
 const LIKED: &str = "MATCH (u:User {id: $i})-[r:REVIEWED]->(p:Product)<-[s:REVIEWED]-(v:User) \
