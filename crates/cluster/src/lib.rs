@@ -7,6 +7,7 @@
 //! - `items`: what a transaction wrote or relies on. `state`: names, rules, counts and ids. `record`: records of the log.
 //! - `ring`: the tables of one graph, with repeats and errors.
 //! - `log`: the shared log as one process knows it. `commit`: appending to it.
+//! - `packed`: rows as bytes. `cache`: rows that were read, kept as long as the log does not change them.
 //! - `reader`: rows of one moment. `overlay`: writes of a transaction. `view`: both as a `ReadView`.
 //! - `ids`: blocks of ids of nodes and edges.
 //! - `shared`: what views and transactions share. `transaction`: the checks and effects of writing.
@@ -21,11 +22,13 @@ pub mod settings;
 pub mod tables;
 
 mod body;
+mod cache;
 mod commit;
 mod ids;
 mod items;
 mod log;
 mod overlay;
+mod packed;
 mod reader;
 mod record;
 mod ring;

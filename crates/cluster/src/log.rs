@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use model::{Map, Result, error};
 
 use crate::body::rows_of;
-use crate::record::{Record, TransactionId};
+use crate::cache::{Cache, Touched};
+use crate::record::{Record, Stored, TransactionId};
 use crate::ring::Ring;
 use crate::rows::int;
 use crate::settings::Settings;
@@ -24,6 +25,11 @@ use crate::tables::{Change, Field, LogPage, RowWrite, Table};
 
 /// Records that are kept to be compared with transactions that began before them.
 const RECENT_RECORDS: usize = 4_096;
+
+/// Parts of long bodies up to which a record is read to learn what it touches in the cache.
+const TOUCHED_PARTS_MAX: u32 = 16;
+/// Such records of one page at most, each a round trip.
+const TOUCHED_RECORDS_MAX: usize = 16;
 
 /// Records of transactions, by sequence number.
 pub(crate) type Records = BTreeMap<u64, Arc<Record>>;
@@ -38,6 +44,7 @@ pub(crate) struct Log {
     pub(crate) settings: Settings,
     /// Number of this process.
     pub(crate) writer: u64,
+    pub(crate) cache: Arc<Cache>,
     followed: Mutex<Followed>,
 }
 
@@ -51,6 +58,8 @@ struct Followed {
     ahead: Records,
     /// Records behind the state whose rows are all written.
     applied: BTreeSet<u64>,
+    /// Units of the cache that records behind the state touch, as far as they are known.
+    touched: BTreeMap<u64, Touched>,
     /// First ids of the blocks that this process was given and has not taken.
     grants: Map<TransactionId, Ids>,
     /// The record behind the state, if its rows were not all written when it was seen first, at that time.
@@ -61,7 +70,7 @@ struct Followed {
 
 impl Followed {
     /// Includes in the state what can be.
-    fn advance(&mut self, writer: u64) -> Result<()> {
+    fn advance(&mut self, writer: u64, cache: &Cache) -> Result<()> {
         loop {
             let sequence = self.state.sequence + 1;
             if !self.applied.contains(&sequence) {
@@ -76,6 +85,9 @@ impl Followed {
                 }
             }
             state.sequence = sequence;
+            // Dropped before a view can see the record.
+            let touched = self.touched.remove(&sequence);
+            cache.include(sequence, &touched.unwrap_or_else(|| touched_by_short(sequence, &record, cache)));
             self.state = Arc::new(state);
             self.ahead.remove(&sequence);
             self.applied.remove(&sequence);
@@ -92,11 +104,25 @@ impl Followed {
     }
 }
 
+/// Units of the cache that a record touches: those of its rows, if all of them stand in it, otherwise all.
+fn touched_by_short(sequence: u64, record: &Record, cache: &Cache) -> Touched {
+    if !cache.is_on() {
+        return Touched::All;
+    }
+    let mut rows = Vec::new();
+    for member in &record.members {
+        let Stored::Inline(bytes) = &member.rows else { return Touched::All };
+        let Ok(mut more) = rows_of(bytes, sequence as i64) else { return Touched::All };
+        rows.append(&mut more);
+    }
+    Touched::by(&rows)
+}
+
 impl Log {
     /// A log of which nothing is known yet.
     pub(crate) fn new(ring: Ring, settings: Settings) -> Log {
-        let writer = settings.random.next_u64();
-        Log { ring, settings, writer, followed: Mutex::default() }
+        let (writer, cache) = (settings.random.next_u64(), Cache::new(&settings));
+        Log { ring, settings, writer, cache, followed: Mutex::default() }
     }
 
     fn followed(&self) -> MutexGuard<'_, Followed> {
@@ -145,20 +171,41 @@ impl Log {
             }
             records.insert(sequence, self.decode(bytes)?);
         }
+        let touched = self.touched_by_long(&records);
         let mut followed = self.followed();
         let sequence = followed.state.sequence;
+        followed.touched.extend(touched.into_iter().filter(|(number, _)| *number > sequence));
         followed.ahead.extend(records.into_iter().filter(|(number, _)| *number > sequence));
         followed.applied.extend(page.applied.iter().map(|&number| number as u64).filter(|&number| number > sequence));
-        followed.advance(self.writer)?;
+        followed.advance(self.writer, &self.cache)?;
         Ok(followed.state.clone())
     }
 
-    fn missing(&self, sequence: u64) -> model::Error {
-        error!(Corrupt, "graph {}: record {sequence} of the log is not there, a later one is", self.ring.graph)
+    /// Units of the cache that long records touch, those that are not known yet. Records that are left out touch all.
+    fn touched_by_long(&self, records: &Records) -> Vec<(u64, Touched)> {
+        let parts = |record: &Record| record.members.iter().map(|member| member.rows.parts()).sum::<u32>();
+        let is_long = |record: &Record| (1..=TOUCHED_PARTS_MAX).contains(&parts(record));
+        if !self.cache.is_on() {
+            return Vec::new();
+        }
+        let unknown: Vec<(u64, Arc<Record>)> = {
+            let followed = self.followed();
+            let is_unknown = |number: u64| number > followed.state.sequence && !followed.touched.contains_key(&number);
+            let unknown = records.iter().filter(|(number, record)| is_long(record) && is_unknown(**number));
+            unknown.map(|(number, record)| (*number, record.clone())).collect()
+        };
+        if unknown.len() > TOUCHED_RECORDS_MAX {
+            return Vec::new();
+        }
+        let touched = |(number, record): (u64, Arc<Record>)| {
+            let rows = self.rows_of_record(number, &record, &OwnRows::default());
+            (number, rows.map_or(Touched::All, |rows| Touched::by(&rows)))
+        };
+        unknown.into_iter().map(touched).collect()
     }
 
-    /// Writes the rows of a record and marks it. Whoever does so again writes the same.
-    pub(crate) fn apply(&self, sequence: u64, record: &Record, own: &OwnRows) -> Result<()> {
+    /// The rows that a record writes.
+    fn rows_of_record(&self, sequence: u64, record: &Record, own: &OwnRows) -> Result<Vec<RowWrite>> {
         let mut rows = Vec::new();
         for member in &record.members {
             let bytes = match own.get(&member.transaction) {
@@ -167,6 +214,16 @@ impl Log {
             };
             rows.append(&mut rows_of(&bytes, sequence as i64)?);
         }
+        Ok(rows)
+    }
+
+    fn missing(&self, sequence: u64) -> model::Error {
+        error!(Corrupt, "graph {}: record {sequence} of the log is not there, a later one is", self.ring.graph)
+    }
+
+    /// Writes the rows of a record and marks it. Whoever does so again writes the same.
+    pub(crate) fn apply(&self, sequence: u64, record: &Record, own: &OwnRows) -> Result<()> {
+        let rows = self.rows_of_record(sequence, record, own)?;
         self.ring.write(&rows)?;
         let mark = RowWrite {
             table: Table::Applied,
@@ -176,10 +233,12 @@ impl Log {
             change: Change::Put(vec![(0, Field::Int(1))]),
         };
         self.ring.write(&[mark])?;
+        let touched = if self.cache.is_on() { Touched::by(&rows) } else { Touched::All };
         let mut followed = self.followed();
         if sequence > followed.state.sequence {
+            followed.touched.insert(sequence, touched);
             followed.applied.insert(sequence);
         }
-        followed.advance(self.writer)
+        followed.advance(self.writer, &self.cache)
     }
 }

@@ -1,15 +1,19 @@
-//! Rows of one moment: nodes, edges, neighbours, labels and entries of indexes, each for many at once in one round trip.
+//! Rows of one moment: nodes, edges, neighbours, labels and entries of indexes, each for many at once: those that are kept,
+//! and the others in one round trip.
+
+mod events;
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use model::codec::ordered::ByteRange;
-use model::{EdgeTypeId, LabelId, Map, NodeId, Result};
+use model::{EdgeTypeId, Map, NodeId, Result, interrupt, meter};
 
+use crate::cache::{Bounds, Cache, Unit, place_of};
+use crate::packed::Packed;
 use crate::ring::Ring;
 use crate::rows::{
-    BUCKET_BITS, ENTRY_BYTES_MAX, EdgeVersion, Entry, NodeVersion, SEGMENT_BITS, SHARDS, blob, bucket, edge_of, int,
-    neighbor_of, node_of, number,
+    BUCKET_BITS, EdgeVersion, Neighbor, NodeVersion, bucket, edge_of, int, neighbor_of, node_of, number,
 };
 use crate::tables::{Field, Row, Slice, Table};
 
@@ -17,6 +21,7 @@ use crate::tables::{Field, Row, Slice, Table};
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     pub(crate) ring: Ring,
+    pub(crate) cache: Arc<Cache>,
     /// The last record that is seen.
     pub(crate) at: u64,
 }
@@ -30,7 +35,7 @@ pub(crate) struct Ask {
     /// The type of the edges; `None` for any.
     pub(crate) edge_type: Option<EdgeTypeId>,
     /// Bounds of the bytes that order edges of the type.
-    pub(crate) sort: Option<(Bound<Field>, Bound<Field>)>,
+    pub(crate) sort: Option<Bounds>,
 }
 
 /// A question for entries of an index.
@@ -42,12 +47,62 @@ pub(crate) struct EntryAsk {
     pub(crate) range: ByteRange,
 }
 
-/// Ids in buckets, each with the least and the largest.
-fn bucketed(ids: impl Iterator<Item = u64>) -> Vec<(u64, u64, u64)> {
-    let mut ids: Vec<u64> = ids.filter(|id| i64::try_from(*id).is_ok()).collect();
-    ids.sort_unstable();
-    let buckets = ids.chunk_by(|a, b| bucket(*a) == bucket(*b));
-    buckets.map(|ids| (bucket(ids[0]), ids[0], ids[ids.len() - 1])).collect()
+/// Rows with edges of a node, and others of the node among them.
+#[derive(Debug)]
+pub(crate) struct Neighbors {
+    rows: Option<Packed>,
+    edge_type: Option<EdgeTypeId>,
+    sort: Option<Bounds>,
+    at: u64,
+}
+
+impl Neighbors {
+    /// The edges that were asked for, in order of type and sort key.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = Result<Neighbor<'_>>> {
+        let seen = self.rows.iter().flat_map(Packed::rows).filter_map(|row| neighbor_of(&row, self.at).transpose());
+        seen.filter(|edge| edge.as_ref().map_or(true, |edge| self.is_asked(edge)))
+    }
+
+    fn is_asked(&self, edge: &Neighbor<'_>) -> bool {
+        let is_within = |(from, to): &Bounds| is_from(from, edge.sort) && is_to(to, edge.sort);
+        self.edge_type.is_none_or(|edge_type| edge_type == edge.edge_type) && self.sort.as_ref().is_none_or(is_within)
+    }
+}
+
+fn is_from(bound: &Bound<Field>, bytes: &[u8]) -> bool {
+    match bound {
+        Bound::Included(Field::Bytes(from)) => bytes >= &**from,
+        Bound::Excluded(Field::Bytes(from)) => bytes > &**from,
+        _ => true,
+    }
+}
+
+fn is_to(bound: &Bound<Field>, bytes: &[u8]) -> bool {
+    match bound {
+        Bound::Included(Field::Bytes(to)) => bytes <= &**to,
+        Bound::Excluded(Field::Bytes(to)) => bytes < &**to,
+        _ => true,
+    }
+}
+
+/// Rows to be read unless they are kept.
+#[derive(Debug)]
+struct Wanted {
+    unit: Unit,
+    bounds: Option<Bounds>,
+    slice: Slice,
+}
+
+/// Ordered ids in buckets.
+fn bucketed(ids: &[u64]) -> impl Iterator<Item = &[u64]> {
+    ids.chunk_by(|a, b| bucket(*a) == bucket(*b))
+}
+
+fn count_hits(hits: usize, misses: usize) {
+    meter::count(|meter| {
+        meter.source_hits += hits as u64;
+        meter.source_misses += misses as u64;
+    });
 }
 
 impl Reader {
@@ -55,140 +110,167 @@ impl Reader {
         Field::Int(self.ring.graph)
     }
 
-    fn range_of_ids(&self, table: Table, (bucket, first, last): (u64, u64, u64)) -> Slice {
+    /// The moment at which rows are seen.
+    fn moment(&self) -> u64 {
+        self.cache.moment(self.at)
+    }
+
+    fn range_of_ids(&self, table: Table, bucket: u64, first: u64, last: u64) -> Slice {
         Slice::new(table, vec![self.graph(), int(bucket)], Vec::new())
             .between(Bound::Included(int(first)), Bound::Included(int(last)))
     }
 
+    /// Rows of units; those that are not kept are read in one round trip, and kept.
+    fn units(&self, wanted: Vec<Wanted>) -> Result<Vec<Packed>> {
+        let kept = |wanted: &Wanted| self.cache.get(&wanted.unit, wanted.bounds.as_ref());
+        let found: Vec<Option<Packed>> = wanted.iter().map(kept).collect();
+        self.complete(wanted, found)
+    }
+
+    /// Rows of units; those that were not found are read in one round trip, and kept.
+    fn complete(&self, wanted: Vec<Wanted>, mut found: Vec<Option<Packed>>) -> Result<Vec<Packed>> {
+        interrupt::check_this_thread()?;
+        let asked = wanted.len();
+        let mut missing: Vec<(usize, Wanted)> = wanted.into_iter().enumerate().collect();
+        missing.retain(|(at, _)| found[*at].is_none());
+        count_hits(asked - missing.len(), missing.len());
+        if !missing.is_empty() {
+            let began = self.cache.begin();
+            let slices: Vec<Slice> = missing.iter().map(|(_, wanted)| wanted.slice.clone()).collect();
+            for ((at, wanted), rows) in missing.into_iter().zip(self.ring.read(&slices)?) {
+                let rows = Packed::new(wanted.slice.table, &rows)?;
+                self.cache.put(wanted.unit, wanted.bounds, rows.clone(), began);
+                found[at] = Some(rows);
+            }
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Rows of nodes or edges by id; those that are not kept are read in one round trip, by buckets, and kept.
+    fn by_id(&self, table: Table, ids: impl Iterator<Item = u64>, unit: fn(u64) -> Unit) -> Result<Vec<Packed>> {
+        interrupt::check_this_thread()?;
+        let mut ids: Vec<u64> = ids.filter(|id| i64::try_from(*id).is_ok()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut found = Vec::with_capacity(ids.len());
+        let mut missing = Vec::new();
+        for id in ids {
+            match self.cache.get(&unit(id), None) {
+                Some(rows) => found.push(rows),
+                None => missing.push(id),
+            }
+        }
+        count_hits(found.len(), missing.len());
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        let began = self.cache.begin();
+        let slice = |ids: &[u64]| self.range_of_ids(table, bucket(ids[0]), ids[0], ids[ids.len() - 1]);
+        let slices: Vec<Slice> = bucketed(&missing).map(slice).collect();
+        for (ids, rows) in bucketed(&missing).zip(self.ring.read(&slices)?) {
+            if !self.cache.is_on() {
+                found.push(Packed::new(table, &rows)?);
+                continue;
+            }
+            let mut versions: Map<u64, &[Row]> = ids.iter().map(|id| (*id, &[][..])).collect();
+            for rows in rows.chunk_by(|a, b| a.clustering.first() == b.clustering.first()) {
+                versions.insert(number(rows[0].clustering.first())?, rows);
+            }
+            for (id, rows) in versions {
+                let rows = Packed::new(table, rows)?;
+                self.cache.put(unit(id), None, rows.clone(), began);
+                found.push(rows);
+            }
+        }
+        Ok(found)
+    }
+
     /// Nodes by id.
     pub(crate) fn nodes(&self, ids: impl Iterator<Item = NodeId>) -> Result<Map<NodeId, NodeVersion>> {
-        let buckets = bucketed(ids.map(|id| id.0));
-        let slices: Vec<Slice> = buckets.into_iter().map(|bucket| self.range_of_ids(Table::Node, bucket)).collect();
         let mut nodes = Map::default();
-        for row in self.ring.read(&slices)?.iter().flatten() {
-            nodes.extend(node_of(row, self.at)?);
+        for rows in self.by_id(Table::Node, ids.map(|id| id.0), Unit::Node)? {
+            for row in rows.rows() {
+                nodes.extend(node_of(&row, self.moment())?);
+            }
         }
+        count_used(nodes.len());
         Ok(nodes)
     }
 
-    /// All nodes whose ids lie in a range, in order.
+    /// All nodes whose ids lie in a range, in order. They are not kept: who scans all nodes has no use for a cache.
     pub(crate) fn nodes_within(&self, ids: Range<u64>) -> Result<Vec<(NodeId, NodeVersion)>> {
         let last = ids.end.saturating_sub(1);
         let part = |bucket: u64| {
             let end = ((bucket + 1) << BUCKET_BITS) - 1;
-            self.range_of_ids(Table::Node, (bucket, ids.start.max(bucket << BUCKET_BITS), last.min(end)))
+            self.range_of_ids(Table::Node, bucket, ids.start.max(bucket << BUCKET_BITS), last.min(end))
         };
         let slices: Vec<Slice> = (bucket(ids.start)..=bucket(last)).map(part).collect();
         let mut nodes = Vec::new();
-        for row in self.ring.read(&slices)?.iter().flatten() {
-            nodes.extend(node_of(row, self.at)?);
+        for rows in self.ring.read(&slices)? {
+            for row in Packed::new(Table::Node, &rows)?.rows() {
+                nodes.extend(node_of(&row, self.moment())?);
+            }
         }
+        count_used(nodes.len());
         Ok(nodes)
     }
 
     /// Edges by number.
     pub(crate) fn edges(&self, numbers: impl Iterator<Item = u64>) -> Result<Map<u64, EdgeVersion>> {
-        let buckets = bucketed(numbers);
-        let slices: Vec<Slice> = buckets.into_iter().map(|bucket| self.range_of_ids(Table::Edge, bucket)).collect();
         let mut edges = Map::default();
-        for row in self.ring.read(&slices)?.iter().flatten() {
-            edges.extend(edge_of(row, self.at)?.map(|edge| (edge.number, edge)));
+        for rows in self.by_id(Table::Edge, numbers, Unit::Edge)? {
+            for row in rows.rows() {
+                edges.extend(edge_of(&row, self.moment())?.map(|edge| (edge.number, edge)));
+            }
         }
+        count_used(edges.len());
         Ok(edges)
     }
 
-    /// Edges of nodes, for each question in order of type and sort key.
-    pub(crate) fn neighbors(&self, asks: &[Ask]) -> Result<Vec<Vec<EdgeVersion>>> {
+    /// Edges of nodes, for each question. Rows that are kept of more edges of the node serve as well.
+    pub(crate) fn neighbors(&self, asks: &[Ask]) -> Result<Vec<Neighbors>> {
         let is_known = |ask: &&Ask| i64::try_from(ask.node.0).is_ok();
-        let slice = |ask: &Ask| {
-            let table = if ask.is_reversed { Table::EdgeIn } else { Table::EdgeOut };
-            let mut prefix = vec![int(ask.node.0)];
-            prefix.extend(ask.edge_type.map(|edge_type| int(u64::from(edge_type.0))));
-            let slice = Slice::new(table, vec![self.graph(), int(bucket(ask.node.0))], prefix);
-            match &ask.sort {
-                Some((from, to)) => slice.between(from.clone(), to.clone()),
-                None => slice,
-            }
+        let wanted: Vec<Wanted> = asks.iter().filter(is_known).map(|ask| self.wanted(ask)).collect();
+        let kept = |(ask, wanted): (&Ask, &Wanted)| {
+            self.cache.get(&wanted.unit, wanted.bounds.as_ref()).or_else(|| self.wider(ask))
         };
-        let slices: Vec<Slice> = asks.iter().filter(is_known).map(slice).collect();
-        let mut answers = self.ring.read(&slices)?.into_iter();
-        let mut edges = Vec::with_capacity(asks.len());
-        for ask in asks {
-            let rows = if is_known(&ask) { answers.next().unwrap_or_default() } else { Vec::new() };
-            let seen = rows.iter().filter_map(|row| neighbor_of(row, ask.is_reversed, self.at).transpose());
-            edges.push(seen.collect::<Result<_>>()?);
-        }
-        Ok(edges)
-    }
-
-    /// The nodes of a label whose ids lie in ranges, each within one segment.
-    pub(crate) fn labelled(&self, label: LabelId, ranges: &[Range<u64>]) -> Result<Vec<NodeId>> {
-        let slice = |ids: &Range<u64>| {
-            let partition = vec![self.graph(), int(u64::from(label.0)), int(ids.start >> SEGMENT_BITS)];
-            Slice::new(Table::ByLabel, partition, Vec::new())
-                .between(Bound::Included(int(ids.start)), Bound::Excluded(int(ids.end)))
+        let found = asks.iter().filter(is_known).zip(&wanted).map(kept).collect();
+        let mut rows = self.complete(wanted, found)?.into_iter();
+        let neighbors = |ask: &Ask| Neighbors {
+            rows: if is_known(&ask) { rows.next() } else { None },
+            edge_type: ask.edge_type,
+            sort: ask.sort.clone(),
+            at: self.moment(),
         };
-        let slices: Vec<Slice> = ranges.iter().map(slice).collect();
-        let mut nodes = Vec::new();
-        for rows in self.ring.read(&slices)? {
-            for events in rows.chunk_by(|a, b| a.clustering[0] == b.clustering[0]) {
-                if self.is_present(events, 1)? {
-                    nodes.push(NodeId(number(events[0].clustering.first())?));
-                }
-            }
-        }
-        Ok(nodes)
+        Ok(asks.iter().map(neighbors).collect())
     }
 
-    /// True if the last of ordered events that are seen says that something is there.
-    fn is_present(&self, events: &[Row], since: usize) -> Result<bool> {
-        let mut is_present = false;
-        for event in events {
-            if number(event.clustering.get(since))? <= self.at {
-                is_present = number(event.cells[0].as_ref())? == 1;
-            }
-        }
-        Ok(is_present)
+    /// Rows that are kept of all edges of a node of a type, or of all types.
+    fn wider(&self, ask: &Ask) -> Option<Packed> {
+        let (is_reversed, node) = (ask.is_reversed, ask.node.0);
+        let of = |edge_type| self.cache.get(&Unit::Neighbors { is_reversed, node, edge_type }, None);
+        let edge_type = ask.edge_type?.0;
+        ask.sort.as_ref().and_then(|_| of(Some(edge_type))).or_else(|| of(None))
     }
 
-    /// Entries of indexes; those of each question in any order. Entries beyond [`ENTRY_BYTES_MAX`] are cut off, and bounds
-    /// are compared as far as that.
-    pub(crate) fn entries(&self, asks: &[EntryAsk]) -> Result<Vec<Vec<Entry>>> {
-        let mut slices = Vec::new();
-        let mut counts = Vec::with_capacity(asks.len());
-        for ask in asks {
-            let shards = ask.shard.map_or(0..SHARDS, |shard| shard..shard + 1);
-            counts.push((shards.end - shards.start) as usize);
-            let cut = |bytes: &[u8]| Field::Bytes(Arc::from(&bytes[..bytes.len().min(ENTRY_BYTES_MAX)]));
-            let from = Bound::Included(cut(&ask.range.start));
-            let is_whole = ask.range.end.len() <= ENTRY_BYTES_MAX;
-            let to = if is_whole { Bound::Excluded(cut(&ask.range.end)) } else { Bound::Included(cut(&ask.range.end)) };
-            for shard in shards {
-                let partition = vec![self.graph(), int(u64::from(ask.index)), int(shard)];
-                slices.push(Slice::new(Table::ByValue, partition, Vec::new()).between(from.clone(), to.clone()));
-            }
+    fn wanted(&self, ask: &Ask) -> Wanted {
+        let table = if ask.is_reversed { Table::EdgeIn } else { Table::EdgeOut };
+        let (is_reversed, node) = (ask.is_reversed, ask.node.0);
+        let edge_type = ask.edge_type.map(|edge_type| edge_type.0);
+        let mut prefix = vec![int(node)];
+        prefix.extend(edge_type.map(|edge_type| int(u64::from(edge_type))));
+        let slice = Slice::new(table, vec![self.graph(), int(bucket(node))], prefix);
+        match (&ask.sort, edge_type) {
+            (Some(bounds), Some(edge_type)) => Wanted {
+                unit: Unit::NeighborRange { is_reversed, node, edge_type, place: place_of(bounds) },
+                slice: slice.between(bounds.0.clone(), bounds.1.clone()),
+                bounds: Some(bounds.clone()),
+            },
+            _ => Wanted { unit: Unit::Neighbors { is_reversed, node, edge_type }, bounds: None, slice },
         }
-        let mut answers = self.ring.read(&slices)?.into_iter();
-        let mut found = Vec::with_capacity(asks.len());
-        for count in counts {
-            let mut entries = Vec::new();
-            for rows in answers.by_ref().take(count) {
-                for events in rows.chunk_by(|a, b| a.clustering[..2] == b.clustering[..2]) {
-                    if self.is_present(events, 2)? {
-                        entries.push(entry_of(&events[0])?);
-                    }
-                }
-            }
-            found.push(entries);
-        }
-        Ok(found)
     }
 }
 
-fn entry_of(row: &Row) -> Result<Entry> {
-    let bytes = blob(row.clustering.first())?.clone();
-    let id = number(row.clustering.get(1))?;
-    let cell = |at: usize| row.cells[at].as_ref().map_or(Ok(0), |field| number(Some(field)));
-    let edge = (EdgeTypeId(cell(3)? as u32), NodeId(cell(1)?), NodeId(cell(2)?));
-    Ok(Entry { bytes, id, edge })
+fn count_used(rows: usize) {
+    meter::count(|meter| meter.rows_used += rows as u64);
 }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use model::codec::bytes::{Get, Put};
 use model::codec::hash::{hash_bytes, mix};
 use model::codec::{ordered, value};
-use model::{EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, Value, error};
+use model::{EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, Value};
 
-use crate::tables::{Field, Row};
+use crate::packed::{PackedRow, damage};
+use crate::tables::Field;
 
 /// Nodes whose ids differ only in these last bits share a partition.
 pub(crate) const BUCKET_BITS: u32 = 5;
@@ -167,15 +168,9 @@ pub(crate) fn blob(field: Option<&Field>) -> Result<&Arc<[u8]>> {
     }
 }
 
-/// A damaged row.
-pub(crate) fn damage(problem: &str) -> model::Error {
-    error!(Corrupt, "a row of the wide-column store: {problem}")
-}
-
 /// True if a version is seen at a moment. A row of which only `died` is there yet is not.
-fn is_seen(row: &Row, born: u64, at: u64) -> Result<bool> {
-    let died = row.cells[0].as_ref().map(|field| number(Some(field))).transpose()?;
-    Ok(born <= at && died.is_none_or(|died| died > at))
+fn is_seen(row: &PackedRow<'_>, born: u64, at: u64) -> Result<bool> {
+    Ok(born <= at && row.cell(0)?.is_none_or(|died| died > at))
 }
 
 fn read_labels(bytes: &[u8]) -> Result<Vec<LabelId>> {
@@ -197,44 +192,63 @@ fn read_properties(bytes: &[u8]) -> Result<Properties> {
 }
 
 /// A row of nodes, if it is seen at a moment.
-pub(crate) fn node_of(row: &Row, at: u64) -> Result<Option<(NodeId, NodeVersion)>> {
-    let (id, born) = (number(row.clustering.first())?, number(row.clustering.get(1))?);
+pub(crate) fn node_of(row: &PackedRow<'_>, at: u64) -> Result<Option<(NodeId, NodeVersion)>> {
+    let (id, born) = (row.key(0)?, row.key(1)?);
     if !is_seen(row, born, at)? {
         return Ok(None);
     }
-    let labels = read_labels(blob(row.cells[1].as_ref())?)?;
-    let properties = read_properties(blob(row.cells[2].as_ref())?)?;
+    let labels = read_labels(row.cell_bytes(1)?)?;
+    let properties = read_properties(row.cell_bytes(2)?)?;
     Ok(Some((NodeId(id), NodeVersion { born, data: Arc::new(NodeData { labels, properties }) })))
 }
 
 /// A row of edges by number, if it is seen at a moment.
-pub(crate) fn edge_of(row: &Row, at: u64) -> Result<Option<EdgeVersion>> {
-    let (number_of_edge, born) = (number(row.clustering.first())?, number(row.clustering.get(1))?);
+pub(crate) fn edge_of(row: &PackedRow<'_>, at: u64) -> Result<Option<EdgeVersion>> {
+    let (number, born) = (row.key(0)?, row.key(1)?);
     if !is_seen(row, born, at)? {
         return Ok(None);
     }
-    let cell = |at: usize| row.cells[at].as_ref();
     let data = EdgeData {
-        edge_type: EdgeTypeId(number(cell(2))? as u32),
-        source: NodeId(number(cell(3))?),
-        target: NodeId(number(cell(4))?),
-        properties: read_properties(blob(cell(1))?)?,
+        edge_type: EdgeTypeId(row.full_cell(2)? as u32),
+        source: NodeId(row.full_cell(3)?),
+        target: NodeId(row.full_cell(4)?),
+        properties: read_properties(row.cell_bytes(1)?)?,
     };
-    let sort = blob(cell(5))?.clone();
-    Ok(Some(EdgeVersion { number: number_of_edge, born, sort, data: Arc::new(data) }))
+    Ok(Some(EdgeVersion { number, born, sort: Arc::from(row.cell_bytes(5)?), data: Arc::new(data) }))
 }
 
-/// A row of edges by source or, reversed, by target, if it is seen at a moment.
-pub(crate) fn neighbor_of(row: &Row, is_reversed: bool, at: u64) -> Result<Option<EdgeVersion>> {
-    let key = |at: usize| number(row.clustering.get(at));
-    let born = key(5)?;
-    if !is_seen(row, born, at)? {
+/// An edge as its node has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbor<'a> {
+    pub(crate) number: u64,
+    pub(crate) edge_type: EdgeTypeId,
+    /// The other end.
+    pub(crate) node: NodeId,
+    /// Its place among the edges of the type.
+    pub(crate) sort: &'a [u8],
+    properties: &'a [u8],
+}
+
+impl Neighbor<'_> {
+    /// The properties of the edge.
+    pub(crate) fn properties(&self) -> Result<Properties> {
+        read_properties(self.properties)
+    }
+}
+
+/// A row of edges by one of their ends, if it is seen at a moment.
+pub(crate) fn neighbor_of<'a>(row: &PackedRow<'a>, at: u64) -> Result<Option<Neighbor<'a>>> {
+    if !is_seen(row, row.key(5)?, at)? {
         return Ok(None);
     }
-    let ends = (NodeId(key(0)?), NodeId(key(3)?));
-    let (source, target) = if is_reversed { (ends.1, ends.0) } else { ends };
-    let properties = read_properties(blob(row.cells[1].as_ref())?)?;
-    let data = EdgeData { edge_type: EdgeTypeId(key(1)? as u32), source, target, properties };
-    let sort = blob(row.clustering.get(2))?.clone();
-    Ok(Some(EdgeVersion { number: key(4)?, born, sort, data: Arc::new(data) }))
+    let (edge_type, node) = (EdgeTypeId(row.key(1)? as u32), NodeId(row.key(3)?));
+    let (sort, properties) = (row.key_bytes(2)?, row.cell_bytes(1)?);
+    Ok(Some(Neighbor { number: row.key(4)?, edge_type, node, sort, properties }))
+}
+
+/// The entry of an event of an index.
+pub(crate) fn entry_of(row: &PackedRow<'_>) -> Result<Entry> {
+    let cell = |at: usize| Ok::<u64, model::Error>(row.cell(at)?.unwrap_or_default());
+    let edge = (EdgeTypeId(cell(3)? as u32), NodeId(cell(1)?), NodeId(cell(2)?));
+    Ok(Entry { bytes: Arc::from(row.key_bytes(0)?), id: row.key(1)?, edge })
 }

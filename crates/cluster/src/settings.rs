@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use model::Capabilities;
 use model::platform::{Clock, Random};
+use model::{Capabilities, MemoryBudget};
 
 /// Records in a partition of the log, unless told otherwise.
 const EPOCH_RECORDS: u64 = 4_096;
@@ -17,6 +17,22 @@ const ATTEMPTS: u32 = 8;
 const TRANSACTION_ROWS_MAX: usize = 2_000_000;
 /// Bytes of those rows at most.
 const TRANSACTION_BYTES_MAX: usize = 256 << 20;
+
+/// Bytes of the cache.
+const CACHE_BYTES_MAX: usize = 64 << 20;
+
+/// A fault of the cache that a test must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheFault {
+    /// Rows stay that a record of the log touched.
+    KeepsTouched,
+    /// Rows are kept that were read before a record touched them and came in after it.
+    KeepsLateRows,
+    /// Views see rows that are later than they are.
+    SeesLaterRows,
+    /// Rows stay where records were passed over, for a checkpoint.
+    KeepsPassedOver,
+}
 
 /// Settings of one store.
 #[derive(Clone, Debug)]
@@ -44,6 +60,13 @@ pub struct Settings {
     pub transaction_bytes_max: usize,
     /// Writing is refused.
     pub is_read_only: bool,
+    /// Bytes of rows that are kept after reading; 0 keeps none.
+    pub cache_bytes_max: usize,
+    /// The budget of memory to which they are counted, and to which they give way.
+    pub memory: Arc<MemoryBudget>,
+    /// A fault of the cache, in tests that must find it.
+    #[doc(hidden)]
+    pub cache_fault: Option<CacheFault>,
 }
 
 impl Settings {
@@ -61,6 +84,9 @@ impl Settings {
             transaction_rows_max: TRANSACTION_ROWS_MAX,
             transaction_bytes_max: TRANSACTION_BYTES_MAX,
             is_read_only: false,
+            cache_bytes_max: CACHE_BYTES_MAX,
+            memory: MemoryBudget::unlimited(),
+            cache_fault: None,
         }
     }
 

@@ -51,9 +51,15 @@ impl ClusterStore {
         Ok(self.shared.log.follow()?.sequence)
     }
 
+    /// Bytes of rows that are kept in memory.
+    pub fn cache_bytes(&self) -> usize {
+        self.shared.log.cache.bytes()
+    }
+
     fn view(&self, is_transaction: bool) -> Result<View> {
         let state = self.shared.log.follow()?;
-        let reader = Reader { ring: self.shared.log.ring.clone(), at: state.sequence };
+        let log = &self.shared.log;
+        let reader = Reader { ring: log.ring.clone(), cache: log.cache.clone(), at: state.sequence };
         let own = Overlay::new(&state);
         let (capabilities, store) = (self.capabilities(), self.shared.number);
         Ok(View { reader, state, own, capabilities, store, is_transaction })

@@ -73,6 +73,7 @@ const SOURCE_COLUMNS: &[(&str, Cell)] = &[
     ("rows fetched", |actual| actual.storage.rows_fetched.to_string()),
     ("rows used", |actual| actual.storage.rows_used.to_string()),
     ("cache hits", |actual| actual.storage.source_hits.to_string()),
+    ("cache misses", |actual| actual.storage.source_misses.to_string()),
 ];
 
 impl PlanReport {
@@ -251,6 +252,7 @@ fn tree(rest: &mut &[PlanLine]) -> Option<Json> {
                     "rowsFetched": storage.rows_fetched,
                     "rowsUsed": storage.rows_used,
                     "cacheHits": storage.source_hits,
+                    "cacheMisses": storage.source_misses,
                 }),
             );
         }

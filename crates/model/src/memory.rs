@@ -49,7 +49,7 @@ pub enum Consumer {
     Import,
     /// Graphs that algorithms have read into memory, kept for the next call.
     GraphViews,
-    /// Nodes and edges of attached databases, kept for the next query.
+    /// Nodes and edges of attached databases and of rings, kept for the next query.
     SourceCache,
     /// Results of algorithms, kept under a name to be mended as the graph changes.
     KeptComputations,

@@ -114,8 +114,10 @@ pub struct Meter {
     pub rows_fetched: u64,
     /// Nodes and edges of attached databases that were given out, from the cache or not.
     pub rows_used: u64,
-    /// Nodes that were asked for by id and found in the cache of an attached database.
+    /// Nodes, and lists of edges or entries, that were asked for and found in the cache of an attached database or a ring.
     pub source_hits: u64,
+    /// Those that were not found there.
+    pub source_misses: u64,
     /// Time of waiting.
     pub waits: Waits,
 }
@@ -240,6 +242,7 @@ impl Meter {
         rows_fetched: 0,
         rows_used: 0,
         source_hits: 0,
+        source_misses: 0,
         waits: Waits::NOTHING,
     };
 
@@ -255,6 +258,7 @@ impl Meter {
             rows_fetched: self.rows_fetched - earlier.rows_fetched,
             rows_used: self.rows_used - earlier.rows_used,
             source_hits: self.source_hits - earlier.source_hits,
+            source_misses: self.source_misses - earlier.source_misses,
             waits: self.waits.since(earlier.waits),
         }
     }
@@ -269,6 +273,7 @@ impl Meter {
         self.rows_fetched += other.rows_fetched;
         self.rows_used += other.rows_used;
         self.source_hits += other.source_hits;
+        self.source_misses += other.source_misses;
         self.waits.add(&other.waits);
     }
 }

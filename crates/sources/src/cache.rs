@@ -184,7 +184,10 @@ impl Cache {
             counts.used.fetch_add(used[0] + used[1], Ordering::Relaxed);
             counts.ahead_used.fetch_add(used[1], Ordering::Relaxed);
         }
-        model::meter::count(|meter| meter.source_hits += (asked - missing) as u64);
+        model::meter::count(|meter| {
+            meter.source_hits += (asked - missing) as u64;
+            meter.source_misses += missing as u64;
+        });
     }
 
     /// Counts rows that are used at once and not kept.

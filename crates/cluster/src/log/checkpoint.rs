@@ -77,11 +77,14 @@ impl Log {
         }
         let mut followed = self.followed();
         if sequence > followed.state.sequence {
+            // Dropped before a view can see the checkpoint: nobody tells what the records between touched.
+            self.cache.pass_over(sequence);
             followed.state = Arc::new(state);
             followed.recent.clear();
+            followed.touched.retain(|number, _| *number > sequence);
             followed.ahead.retain(|number, _| *number > sequence);
             followed.applied.retain(|number| *number > sequence);
-            followed.advance(self.writer)?;
+            followed.advance(self.writer, &self.cache)?;
         }
         Ok(())
     }

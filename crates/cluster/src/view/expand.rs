@@ -6,11 +6,12 @@ use std::sync::Arc;
 use model::codec::ordered::byte_range;
 use model::limits::BATCH_ROWS;
 use model::store::{EdgeCursor, EdgeIds};
-use model::{Direction, EdgeBatch, EdgeId, EdgeRange, EdgeTypeId, Expand, KeyRange, Map, NodeId, Result};
+use model::{Direction, EdgeBatch, EdgeId, EdgeRange, EdgeTypeId, Expand, KeyRange, Map, NodeId, Result, meter};
 
 use super::{View, columns};
-use crate::reader::Ask;
-use crate::rows::{EdgeData, SORT_BYTES_MAX};
+use crate::cache::Bounds;
+use crate::reader::{Ask, Neighbors};
+use crate::rows::{EdgeData, Properties, SORT_BYTES_MAX};
 use crate::tables::Field;
 
 /// Input nodes whose edges are read at a time.
@@ -18,16 +19,21 @@ const INPUTS: usize = BATCH_ROWS;
 /// Types up to which each is asked for by itself.
 const TYPES_MAX: usize = 4;
 
-/// An edge with its number.
-type Numbered = (u64, Arc<EdgeData>);
+/// An edge at a node.
+#[derive(Clone)]
+struct Held {
+    number: u64,
+    edge_type: EdgeTypeId,
+    neighbor: NodeId,
+    /// Its properties; none unless some are asked for.
+    properties: Properties,
+}
 
 /// An edge of an input.
 struct Found {
     input: u32,
-    number: u64,
-    neighbor: NodeId,
     is_reversed: bool,
-    data: Arc<EdgeData>,
+    edge: Held,
 }
 
 /// A cursor over edges.
@@ -36,18 +42,15 @@ pub(super) struct ExpandCursor<'a> {
     from: &'a [NodeId],
     expand: Expand,
     /// Bounds of the bytes of sort keys, by type; `None` where no edge can lie within them.
-    bounds: Map<EdgeTypeId, Option<SortBounds>>,
+    bounds: Map<EdgeTypeId, Option<Bounds>>,
     next_input: usize,
     found: Vec<Found>,
     at: usize,
 }
 
-/// Bounds of the bytes that order edges.
-type SortBounds = (Bound<Field>, Bound<Field>);
-
 /// Bounds of the bytes of a sort key for the edges in a range of its first property; `None` if no edge lies in it. Rows
 /// within the bounds have to be compared.
-fn sort_bounds(range: &EdgeRange) -> Option<SortBounds> {
+fn sort_bounds(range: &EdgeRange) -> Option<Bounds> {
     let bytes = byte_range(&[], &KeyRange::Between(range.lower.clone(), range.upper.clone()))?;
     let cut = |bytes: &[u8]| Field::Bytes(Arc::from(&bytes[..bytes.len().min(SORT_BYTES_MAX)]));
     let is_whole = bytes.end.len() <= SORT_BYTES_MAX;
@@ -112,36 +115,54 @@ impl<'a> ExpandCursor<'a> {
         for &node in &nodes {
             directions.iter().for_each(|&is_reversed| self.asks(node, is_reversed, &mut asks));
         }
-        let mut edges: Map<(NodeId, bool), Vec<Numbered>> = Map::default();
-        for (ask, versions) in asks.iter().zip(self.view.reader.neighbors(&asks)?) {
-            let untouched = versions.into_iter().filter(|edge| !self.view.own.edges.contains_key(&edge.number));
-            let wanted = untouched.filter(|edge| self.is_wanted(edge.data.edge_type));
-            edges.entry((ask.node, ask.is_reversed)).or_default().extend(wanted.map(|edge| (edge.number, edge.data)));
+        let mut edges: Map<(NodeId, bool), Vec<Held>> = Map::default();
+        for (ask, neighbors) in asks.iter().zip(self.view.reader.neighbors(&asks)?) {
+            self.hold(&neighbors, edges.entry((ask.node, ask.is_reversed)).or_default())?;
         }
+        let count = edges.values().map(Vec::len).sum::<usize>();
+        meter::count(|meter| meter.rows_used += count as u64);
         for input in inputs {
             let node = self.from[input];
             for &is_reversed in directions {
                 let base = edges.get(&(node, is_reversed)).map_or(&[][..], Vec::as_slice);
                 let own = self.own_edges(node, is_reversed);
-                for (number, data) in base.iter().cloned().chain(own) {
-                    let neighbor = if is_reversed { data.source } else { data.target };
-                    // A self-loop was found in the other direction.
-                    if !(is_reversed && self.expand.direction == Direction::Both && neighbor == node) {
-                        self.found.push(Found { input: input as u32, number, neighbor, is_reversed, data });
-                    }
-                }
+                // A self-loop was found in the other direction.
+                let skips_loops = is_reversed && self.expand.direction == Direction::Both;
+                let edges = base.iter().cloned().chain(own).filter(|edge| !(skips_loops && edge.neighbor == node));
+                self.found.extend(edges.map(|edge| Found { input: input as u32, is_reversed, edge }));
             }
         }
         Ok(())
     }
 
+    /// Adds the edges that were read and that the transaction has not touched.
+    fn hold(&self, neighbors: &Neighbors, edges: &mut Vec<Held>) -> Result<()> {
+        let own = &self.view.own.edges;
+        for edge in neighbors.edges() {
+            let edge = edge?;
+            if !self.is_wanted(edge.edge_type) || !own.is_empty() && own.contains_key(&edge.number) {
+                continue;
+            }
+            let properties = if self.expand.keys.is_empty() { Vec::new() } else { edge.properties()? };
+            edges.push(Held { number: edge.number, edge_type: edge.edge_type, neighbor: edge.node, properties });
+        }
+        Ok(())
+    }
+
     /// Edges of a node that the transaction touched.
-    fn own_edges(&self, node: NodeId, is_reversed: bool) -> Vec<Numbered> {
+    fn own_edges(&self, node: NodeId, is_reversed: bool) -> Vec<Held> {
         let own = &self.view.own;
         let ends = if is_reversed { &own.into } else { &own.out };
         let numbers = ends.range((node, 0)..=(node, u64::MAX)).map(|(_, number)| *number);
         let there = numbers.filter_map(|number| Some((number, own.edges.get(&number)?.new.clone()?)));
-        there.filter(|(_, data)| self.is_wanted(data.edge_type)).collect()
+        let wanted = there.filter(|(_, data)| self.is_wanted(data.edge_type));
+        let held = |(number, data): (u64, Arc<EdgeData>)| Held {
+            number,
+            edge_type: data.edge_type,
+            neighbor: if is_reversed { data.source } else { data.target },
+            properties: if self.expand.keys.is_empty() { Vec::new() } else { data.properties.clone() },
+        };
+        wanted.map(held).collect()
     }
 }
 
@@ -158,15 +179,15 @@ impl EdgeCursor for ExpandCursor<'_> {
         let rows = &self.found[self.at..end];
         self.at = end;
         out.inputs.extend(rows.iter().map(|row| row.input));
-        out.neighbors.extend(rows.iter().map(|row| row.neighbor));
-        out.types.extend(rows.iter().map(|row| row.data.edge_type));
+        out.neighbors.extend(rows.iter().map(|row| row.edge.neighbor));
+        out.types.extend(rows.iter().map(|row| row.edge.edge_type));
         if self.expand.direction == Direction::Both {
             out.reversed.extend(rows.iter().map(|row| row.is_reversed));
         }
         if self.expand.edge_ids == EdgeIds::Include {
-            out.edges.extend(rows.iter().map(|row| EdgeId(row.number)));
+            out.edges.extend(rows.iter().map(|row| EdgeId(row.edge.number)));
         }
-        out.properties = columns(&self.expand.keys, rows.iter().map(|row| Some(&row.data.properties[..])));
+        out.properties = columns(&self.expand.keys, rows.iter().map(|row| Some(&row.edge.properties[..])));
         Ok(true)
     }
 }

@@ -8,12 +8,13 @@ use model::store::NodeCursor;
 use model::{LabelId, NodeBatch, NodeId, NodeScan, ReadView, Result};
 
 use super::{View, columns};
+use crate::cache::BLOCK_BITS;
 use crate::rows::NodeData;
 
 /// Ids that are asked for at a time where all nodes are scanned.
 const IDS: u64 = BATCH_ROWS as u64;
-/// Ids of one question for nodes of a label; a part of a segment.
-const LABEL_IDS: u64 = 8_192;
+/// Ids of one question for nodes of a label; a part of a segment, and a unit of the cache.
+const LABEL_IDS: u64 = 1 << BLOCK_BITS;
 /// Questions of a round trip for nodes of a label.
 const LABEL_QUESTIONS: u64 = 8;
 

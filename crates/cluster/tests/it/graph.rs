@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::ClusterStore;
+use cluster::{ClusterStore, Settings};
 use model::store::{EdgeIds, NewEdges, NewNodes};
 use model::{
     Column, Constraint, Direction, EdgeBatch, EdgeId, Expand, GraphStore, Index, Interrupt, NodeBatch, NodeId,
@@ -11,11 +11,25 @@ use model::{
 
 use crate::ring::Client;
 
+/// Sizes of caches: none, one that evicts nearly everything, and one that has room for all.
+pub(crate) const CACHES: [usize; 3] = [0, 12 << 10, 64 << 20];
+
 /// Opens a graph as a process whose random names are those of a seed.
 pub(crate) fn try_open(client: &Arc<Client>, graph: i64, seed: u64) -> Result<ClusterStore> {
+    try_open_with(client, graph, seed, &|_| {})
+}
+
+/// The same with further settings.
+pub(crate) fn try_open_with(
+    client: &Arc<Client>,
+    graph: i64,
+    seed: u64,
+    change: &dyn Fn(&mut Settings),
+) -> Result<ClusterStore> {
     let mut settings = client.settings(graph, seed);
     // Small, so that graphs of a few commits have several.
     (settings.epoch_records, settings.checkpoint_records) = (8, 5);
+    change(&mut settings);
     ClusterStore::open(client.clone(), settings)
 }
 

@@ -6,12 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cluster::ClusterStore;
+use cluster::settings::CacheFault;
+use cluster::{ClusterStore, Settings};
 use model::{ErrorCode, GraphStore, NodeId, ReadView, Result, Value, WriteTransaction};
 use testing::histories::{Findings, Key, Operation, Outcome, Transaction, find_anomalies};
 use testing::random::{SeededRandom, seed_or};
 
-use crate::graph::{add_edge, edges, open, prepare, set, try_open, value};
+use crate::graph::{CACHES, add_edge, edges, open, prepare, set, try_open_with, value};
 use crate::ring::{Canary, Counts, CrashKind, Faults, Ring, Turns};
 
 const CLIENTS: usize = 3;
@@ -21,11 +22,15 @@ const TRANSACTIONS: usize = 40;
 const LISTS: u32 = 3;
 const GRAPH: i64 = 1;
 
+/// The cache of each process: its bytes, and its fault.
+type Cache = (usize, Option<CacheFault>);
+
 /// One history under way.
 struct Run<'a> {
     ring: &'a Arc<Ring>,
     nodes: &'a [NodeId],
     seed: u64,
+    cache: Cache,
     next_value: AtomicU64,
     history: Mutex<Vec<Transaction>>,
     crashes: AtomicU64,
@@ -85,11 +90,12 @@ impl Drop for Finish<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn new(ring: &'a Arc<Ring>, nodes: &'a [NodeId], seed: u64) -> Run<'a> {
+    fn new(ring: &'a Arc<Ring>, nodes: &'a [NodeId], seed: u64, cache: Cache) -> Run<'a> {
         Run {
             ring,
             nodes,
             seed,
+            cache,
             next_value: AtomicU64::new(100),
             history: Mutex::default(),
             crashes: AtomicU64::new(0),
@@ -106,7 +112,9 @@ impl<'a> Run<'a> {
         while left > 0 {
             lives += 1;
             let process = self.ring.client(number);
-            let Ok(store) = try_open(&process, GRAPH, self.seed * 100 + lives) else { continue };
+            let cached = |settings: &mut Settings| (settings.cache_bytes_max, settings.cache_fault) = self.cache;
+            let opened = try_open_with(&process, GRAPH, self.seed * 100 + lives, &cached);
+            let Ok(store) = opened else { continue };
             while left > 0 && !process.has_ended() {
                 left -= 1;
                 if random.chance(8) {
@@ -166,13 +174,17 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Makes and checks a history.
+/// Makes and checks a history, with a cache of a size that the seed decides.
 fn check_history(seed: u64, faults: Faults, canary: Option<Canary>) -> Outcomes {
+    check_history_with(seed, faults, canary, (CACHES[seed as usize % CACHES.len()], None))
+}
+
+fn check_history_with(seed: u64, faults: Faults, canary: Option<Canary>, cache: Cache) -> Outcomes {
     let ring = Ring::build(seed, 4, Faults::NONE, Some(Turns::new(seed, CLIENTS)));
     // Nobody else is there yet, so that turns are not asked for.
     let nodes = prepare_alone(seed, &ring);
     ring.trouble(faults, canary);
-    let run = Run::new(&ring, &nodes, seed);
+    let run = Run::new(&ring, &nodes, seed, cache);
     std::thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(move || run.client(number))).collect();
@@ -246,9 +258,12 @@ fn processes_with_several_threads_are_snapshot_isolated() {
     for seed in first..first + 12 {
         let ring = Ring::new(seed, 4, Faults::NONE);
         let nodes = prepare_alone(seed, &ring);
-        let stores: Vec<ClusterStore> = (0..2).map(|number| open(&ring.client(number), GRAPH, seed)).collect();
+        let cache = (CACHES[seed as usize % CACHES.len()], None);
+        let cached = |settings: &mut Settings| (settings.cache_bytes_max, settings.cache_fault) = cache;
+        let store = |number| try_open_with(&ring.client(number), GRAPH, seed, &cached).expect("opening a graph");
+        let stores: Vec<ClusterStore> = (0..2).map(store).collect();
         ring.trouble(Faults::MANY, None);
-        let run = Run::new(&ring, &nodes, seed);
+        let run = Run::new(&ring, &nodes, seed, cache);
         std::thread::scope(|scope| {
             for (number, store) in stores.iter().flat_map(|store| std::iter::repeat_n(store, THREADS)).enumerate() {
                 let run = &run;
@@ -276,11 +291,11 @@ fn the_same_seed_gives_the_same_history() {
 }
 
 /// The seed of the first history in which a canary is found: by an anomaly, or by a store that finds its tables damaged.
-fn first_seed_that_finds(canary: Canary) -> Option<u64> {
+fn first_seed_that_finds(canary: Option<Canary>, cache: Cache) -> Option<u64> {
     const SEEDS: u64 = 40;
     let faults = Faults { outage: 0, ..Faults::MANY };
     (1..=SEEDS).find(|&seed| {
-        let check = || check_history(seed, faults, Some(canary));
+        let check = || check_history_with(seed, faults, canary, cache);
         catch_unwind(AssertUnwindSafe(check)).map_or(true, |outcomes| !outcomes.findings.anomalies.is_empty())
     })
 }
@@ -288,8 +303,18 @@ fn first_seed_that_finds(canary: Canary) -> Option<u64> {
 #[test]
 fn every_canary_is_found() {
     for canary in Canary::OF_HISTORIES {
-        let seed = first_seed_that_finds(canary);
+        let seed = first_seed_that_finds(Some(canary), (CACHES[0], None));
         eprintln!("{canary:?} is found with the seed {seed:?}");
         assert!(seed.is_some(), "{canary:?} is not found");
+    }
+}
+
+/// The others need two threads of one process, and a process that sleeps for long: see the tests of caches.
+#[test]
+fn every_canary_of_the_cache_is_found() {
+    for fault in [CacheFault::KeepsTouched, CacheFault::SeesLaterRows] {
+        let seed = first_seed_that_finds(None, (CACHES[2], Some(fault)));
+        eprintln!("{fault:?} is found with the seed {seed:?}");
+        assert!(seed.is_some(), "{fault:?} is not found");
     }
 }

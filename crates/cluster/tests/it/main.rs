@@ -1,5 +1,6 @@
 //! Tests of the store on a simulated ring of replicas.
 
+mod caches;
 mod contract;
 mod crashes;
 mod graph;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cluster::cql::{CqlConfig, CqlTables};
 use cluster::{ClusterStore, Settings};
 use model::limits::MEMORY_BYTES_MIN;
+use model::memory::parse_bytes;
 use model::platform::Platform;
-use model::{Error, MemoryBudget, Result, error};
+use model::{Consumer, Error, MemoryBudget, Result, error};
 
 use super::RING_SCHEME;
 use crate::settings::{Access, Config};
@@ -25,17 +26,34 @@ pub(crate) struct Ring {
     pub(super) address: PathBuf,
 }
 
-/// An address, taken apart: `cql://[USER:PASSWORD@]HOST[:PORT][,HOST…]/KEYSPACE[?graph=N&copies=N]`.
+/// An address, taken apart:
+/// `cql://[USER:PASSWORD@]HOST[:PORT][,HOST…]/KEYSPACE[?graph=N&copies=N&staleness=DURATION&cache=SIZE]`.
 #[derive(Debug)]
 struct Address {
     cql: CqlConfig,
     graph: i64,
+    /// Nanoseconds by which a snapshot may be late.
+    staleness_ns: u64,
+    /// Bytes of the cache, if they are said.
+    cache_bytes_max: Option<usize>,
     shown: String,
 }
 
 fn malformed(problem: &str) -> Error {
     error!(Argument, "the address of the ring: {problem}")
         .with_remedy("write cql://HOST/KEYSPACE, as cql://127.0.0.1:9042/social")
+}
+
+/// Nanoseconds of a duration such as `100ms` or `5s`; seconds where there is no unit.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match &text[split..] {
+        "ms" => 1_000_000,
+        "s" | "" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        _ => return None,
+    };
+    text[..split].parse::<u64>().ok()?.checked_mul(unit)
 }
 
 impl Address {
@@ -59,28 +77,47 @@ impl Address {
             return Err(malformed("a host and a keyspace are needed"));
         }
         let shown = format!("{RING_SCHEME}{}/{keyspace}", hosts.join(","));
-        let mut address = Address { cql: CqlConfig { login, ..CqlConfig::new(hosts, keyspace) }, graph: GRAPH, shown };
+        let cql = CqlConfig { login, ..CqlConfig::new(hosts, keyspace) };
+        let mut address = Address { cql, graph: GRAPH, staleness_ns: 0, cache_bytes_max: None, shown };
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            let number = value.parse::<u32>().ok().filter(|number| *number > 0);
-            let number = number.ok_or_else(|| malformed(&format!("{name} is a number above 0")))?;
-            match name {
-                "graph" => {
-                    address.graph = i64::from(number);
-                    address.shown += &format!("?graph={number}");
-                }
-                "copies" => address.cql.copies = number,
-                _ => return Err(malformed(&format!("there is no option {name}; known are graph and copies"))),
-            }
+            address.set(name, value)?;
         }
         Ok(address)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let number = || {
+            let number = value.parse::<u32>().ok().filter(|number| *number > 0);
+            number.ok_or_else(|| malformed(&format!("{name} is a number above 0")))
+        };
+        match name {
+            "graph" => {
+                self.graph = i64::from(number()?);
+                self.shown += &format!("?graph={}", self.graph);
+            }
+            "copies" => self.cql.copies = number()?,
+            "staleness" => {
+                let wrong = || malformed(&format!("staleness is a duration as 0, 100ms or 5s, found {value}"));
+                self.staleness_ns = nanoseconds(value).ok_or_else(wrong)?;
+            }
+            "cache" => {
+                let wrong = || malformed(&format!("cache is a size as 0 or 256MiB, found {value}"));
+                self.cache_bytes_max = Some(parse_bytes(value).ok_or_else(wrong)?);
+            }
+            _ => {
+                let known = "known are graph, copies, staleness and cache";
+                return Err(malformed(&format!("there is no option {name}; {known}")));
+            }
+        }
+        Ok(())
     }
 }
 
 impl Ring {
     /// Connects to the ring, and opens the graph.
     pub(super) fn open(platform: &Platform, address: &str, config: &Config) -> Result<Ring> {
-        let Address { mut cql, graph, shown } = Address::parse(address)?;
+        let Address { mut cql, graph, staleness_ns, cache_bytes_max, shown } = Address::parse(address)?;
         cql.creates = config.access == Access::ReadWrite;
         let limit = config.memory_bytes_max.unwrap_or_else(storage::os::memory_limit);
         if limit < MEMORY_BYTES_MIN {
@@ -91,8 +128,12 @@ impl Ring {
         let tables = Arc::new(CqlTables::connect(&cql)?);
         let mut settings = Settings::new(graph, platform.clock.clone(), platform.random.clone());
         settings.is_read_only = config.access == Access::ReadOnly;
+        settings.staleness_ns = staleness_ns;
+        let memory = MemoryBudget::new(limit);
+        settings.cache_bytes_max = cache_bytes_max.unwrap_or_else(|| memory.share(Consumer::SourceCache));
+        settings.memory = memory.clone();
         let store = Arc::new(ClusterStore::open(tables, settings)?);
-        Ok(Ring { store, memory: MemoryBudget::new(limit), address: PathBuf::from(shown) })
+        Ok(Ring { store, memory, address: PathBuf::from(shown) })
     }
 }
 
@@ -113,6 +154,14 @@ mod tests {
         {
             assert_eq!(Address::parse(wrong).unwrap_err().code(), ErrorCode::Argument, "{wrong}");
         }
-        assert!(Address::parse("cql://host/social?graph=0").is_err());
+        for wrong in ["graph=0", "staleness=1h", "staleness=-1", "staleness=ms", "cache=much", "cache"] {
+            assert!(Address::parse(&format!("cql://host/social?{wrong}")).is_err(), "{wrong}");
+        }
+        let address = Address::parse("cql://host/social?staleness=250ms&cache=16MiB").unwrap();
+        assert_eq!((address.staleness_ns, address.cache_bytes_max), (250_000_000, Some(16 << 20)));
+        let address = Address::parse("cql://host/social?staleness=2&cache=0").unwrap();
+        assert_eq!((address.staleness_ns, address.cache_bytes_max), (2_000_000_000, Some(0)));
+        let address = Address::parse("cql://host/social").unwrap();
+        assert_eq!((address.staleness_ns, address.cache_bytes_max), (0, None));
     }
 }

@@ -40,7 +40,8 @@ impl Session {
         let snapshot = self.snapshot(&*self.database.store())?;
         let view = self.view(snapshot.as_deref())?;
         let around = self.around(view, &*registry, compiled);
-        let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, has_sources);
+        let asks_others = has_sources || is_ring(self.database.path());
+        let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, asks_others);
         let ground = Ground { view, catalog: &*registry, interrupt: &self.interrupt };
         if !has_sources && let Some(advice) = advice::of_profile(text, &compiled.plan, &report, &ground)? {
             report.advise(advice);

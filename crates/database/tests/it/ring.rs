@@ -82,3 +82,92 @@ fn a_ring_says_what_it_does_not_do() {
         assert_eq!(found, Some(expected), "{wrong}");
     }
 }
+
+/// Cypher of a graph of users who review products; some products are reviewed far more often than others.
+const REVIEWS: &str = "UNWIND range($first, $first + 999) AS k WITH k, (k * 7919 + k / 1200) % 1200 AS i, (k * 104729) % 10007 AS h \
+     MATCH (u:User {id: i}), (p:Product {id: toInteger(800.0 * h * h / (10007.0 * 10007.0))}) \
+     CREATE (u)-[:REVIEWED {score: 1 + (k * 31 + k / 7) % 5, time: k}]->(p)";
+
+const LIKED: &str = "MATCH (u:User {id: $i})-[r:REVIEWED]->(p:Product)<-[s:REVIEWED]-(v:User) \
+     WHERE r.score = 5 AND s.score = 5 AND v.id <> $i";
+
+/// Runs a query for some users: all rows, milliseconds of each, and round trips, hits and misses of all.
+fn recommend(session: &mut Session, query: &str, users: &[i64]) -> (Vec<Vec<Vec<Value>>>, f64, [u64; 3]) {
+    let (mut answers, mut sums, start) = (Vec::new(), [0; 3], std::time::SystemTime::now());
+    for user in users {
+        let parameters = database::Parameters::from_iter([("i".into(), Value::Int(*user))]);
+        let result = session.query(&format!("PROFILE {query}"), &parameters);
+        let result = result.unwrap_or_else(|error| panic!("{query}: {error:?}"));
+        for actual in
+            result.summary.report.as_ref().expect("it is asked for").lines.iter().filter_map(|line| line.actual)
+        {
+            let storage = actual.storage;
+            let counts = [storage.round_trips, storage.source_hits, storage.source_misses];
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        answers.push(result.rows().collect());
+    }
+    let milliseconds = start.elapsed().unwrap_or_default().as_secs_f64() * 1e3 / users.len() as f64;
+    (answers, milliseconds, sums)
+}
+
+/// Titan's three traversals: answers with and without a cache are the same, and what was asked before makes no round trip.
+/// Prints times, which no test rests on.
+#[test]
+fn recommendations_that_were_asked_for_before_make_no_round_trip() {
+    let Some(address) = address(902) else { return };
+    let mut session = open(&address, Access::ReadWrite).unwrap().session();
+    for statement in [
+        "CREATE CONSTRAINT FOR (u:User) REQUIRE u.id IS UNIQUE",
+        "CREATE CONSTRAINT FOR (p:Product) REQUIRE p.id IS UNIQUE",
+        "CREATE SORT KEY FOR ()-[r:REVIEWED]-() ON (r.score, r.time)",
+        "UNWIND range(0, 1199) AS n CREATE (:User {id: n})",
+        "UNWIND range(0, 799) AS n CREATE (:Product {id: n})",
+    ] {
+        session.query(statement, &Default::default()).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+    let start = std::time::SystemTime::now();
+    for first in (0..20_000).step_by(1_000) {
+        let parameters = database::Parameters::from_iter([("first".into(), Value::Int(first))]);
+        session.query(REVIEWS, &parameters).unwrap_or_else(|error| panic!("reviews from {first} on: {error:?}"));
+    }
+    eprintln!("20,000 reviews were written in {:?}", start.elapsed().unwrap_or_default());
+    let rest = "MATCH (v)-[t:REVIEWED]->(q:Product) WHERE t.score = 5 AND NOT EXISTS { MATCH (u)-[:REVIEWED]->(q) } \
+         RETURN q.id AS id, count(*) AS n ORDER BY n DESC, id LIMIT 10";
+    let queries = [
+        (
+            "preference",
+            "MATCH (u:User {id: $i})-[r:REVIEWED]->(p:Product) WHERE r.score = 5 RETURN p.id ORDER BY r.time DESC LIMIT 10"
+                .to_owned(),
+        ),
+        ("similarity", format!("{LIKED} RETURN count(DISTINCT v)")),
+        ("recommendation", format!("{LIKED} WITH DISTINCT u, v ORDER BY v.id LIMIT 200 {rest}")),
+    ];
+    let with = |option: &str| open(Path::new(&format!("{}&{option}", address.display())), Access::ReadOnly).unwrap();
+    let (some, others): (Vec<i64>, Vec<i64>) =
+        ((0..10).map(|n| n * 37).collect(), (0..10).map(|n| n * 41 + 5).collect());
+    for (name, query) in queries {
+        // One process after the other, so that the wide-column store has read everything before either is timed.
+        let mut without = with("cache=0").session();
+        recommend(&mut without, &query, &some);
+        let (expected, plain, [rounds, ..]) = recommend(&mut without, &query, &some);
+        eprintln!("{name}, without a cache: {plain:.2} ms, {rounds} round trips of {} queries", some.len());
+        let kept = with("cache=64MiB");
+        let mut session = kept.session();
+        for (state, users) in [("cold", &some), ("warm", &others), ("hot", &some)] {
+            let (answers, milliseconds, [rounds, hits, misses]) = recommend(&mut session, &query, users);
+            eprintln!("{name}, {state}: {milliseconds:.2} ms, {rounds} round trips, {hits} hits, {misses} misses");
+            if users == &some {
+                assert_eq!(answers, expected, "{name}, {state}");
+            }
+            if state == "hot" {
+                assert_eq!((rounds, misses), (0, 0), "{name}");
+            }
+        }
+        let mut stale = with("cache=64MiB&staleness=1min").session();
+        recommend(&mut stale, &query, &some);
+        let (answers, milliseconds, _) = recommend(&mut stale, &query, &some);
+        eprintln!("{name}, hot, a minute late at most: {milliseconds:.2} ms");
+        assert_eq!(answers, expected, "{name}, a minute late at most");
+    }
+}
