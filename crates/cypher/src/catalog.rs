@@ -70,6 +70,11 @@ pub trait Catalog {
     }
 }
 
+/// The number of a horizon within its statement: a point between clauses where the rest of a plan can be made anew, with
+/// the number of rows that have come. It depends on the text, and on the plan before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HorizonId(pub u32);
+
 /// All that a compilation may look at.
 #[derive(Clone, Copy)]
 pub struct CompileContext<'a> {
@@ -83,4 +88,6 @@ pub struct CompileContext<'a> {
     pub capabilities: Capabilities,
     /// Says when planning must stop.
     pub interrupt: &'a Interrupt,
+    /// Numbers of rows that a run of the statement has come to, in place of estimates; none before it runs.
+    pub seen: &'a [(HorizonId, u64)],
 }

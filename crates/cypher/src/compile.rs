@@ -174,10 +174,10 @@ fn compile_query(
     let column_types = types_of(&root, &outputs, context, mode).into();
     let plan_pattern = |slots: &mut _, graph| Planner::new(context, config, slots).pattern(graph);
     let rules = (config, &plan_pattern as _);
-    let bound_to_snapshot = optimizer::optimize(&mut root, &outputs, &mut slots, context, rules, mode);
+    let (bound_to_snapshot, horizons) = optimizer::optimize(&mut root, &outputs, &mut slots, context, rules, mode);
     // The rules give up early if the statement is to stop.
     check_this_thread()?;
-    let plan = Plan { root, columns, column_types, slots: slots.into_infos(), mode };
+    let plan = Plan { root, columns, column_types, slots: slots.into_infos(), mode, horizons };
     let (bind_ns, plan_ns) = (bound_at.saturating_sub(began), worked_ns().saturating_sub(bound_at));
     let times = CompileTimes { parse_ns: 0, bind_ns, plan_ns };
     Ok(Compiled { statement: Statement::Query(prefix, Arc::new(plan)), hints, parameters, bound_to_snapshot, times })
@@ -220,7 +220,7 @@ fn root(kind: OperatorKind) -> Operator {
 
 fn change_plan(kind: OperatorKind) -> Plan {
     let (columns, column_types) = (Vec::new(), Arc::default());
-    Plan { root: root(kind), columns, column_types, slots: Vec::new(), mode: PlanMode::Schema }
+    Plan { root: root(kind), columns, column_types, slots: Vec::new(), mode: PlanMode::Schema, horizons: Vec::new() }
 }
 
 fn new_rule(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::catalog::CompileContext;
-use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, PlanMode, SlotId};
+use crate::plan::{Expression, ExpressionKind, HorizonId, Operator, OperatorId, OperatorKind, PlanMode, SlotId};
 use crate::slots::Slots;
 
 mod constant_folding;
@@ -134,7 +134,8 @@ impl OptimizerConfig {
     }
 }
 
-/// Applies the rules and numbers the operators. True if the plan holds only for the snapshot it was made for.
+/// Applies the rules and numbers the operators. True if the plan holds only for the snapshot it was made for; and the
+/// horizons.
 pub(crate) fn optimize(
     root: &mut Operator,
     columns: &[SlotId],
@@ -142,7 +143,7 @@ pub(crate) fn optimize(
     context: &CompileContext<'_>,
     (config, plan_pattern): (&OptimizerConfig, &exists_join::PatternPlanner<'_>),
     mode: PlanMode,
-) -> bool {
+) -> (bool, Vec<(HorizonId, OperatorId)>) {
     // First, so that other rules see the plans that it makes.
     let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
     if config.exists_joins != Use::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
@@ -197,9 +198,9 @@ pub(crate) fn optimize(
         for_each_operator(root, &mut |operator| node_choice::push_conditions(operator, context.schema));
         for_each_operator(root, &mut |operator| node_choice::push_first(operator, context.schema));
     }
-    let mut next = 0;
-    number(root, &mut next);
-    bound_to_snapshot
+    let (mut next, mut horizons) = (0, Vec::new());
+    number(root, &mut next, &mut horizons);
+    (bound_to_snapshot, horizons)
 }
 
 /// Visits every operator, inputs before what stands on them, subplans of expressions too.
@@ -216,17 +217,20 @@ fn for_each_subplan(expression: &mut Expression, visit: &mut dyn FnMut(&mut Oper
     expression.operands_mut().into_iter().for_each(|operand| for_each_subplan(operand, visit));
 }
 
-/// Gives operators their numbers, from the root down.
-fn number(operator: &mut Operator, next: &mut u32) {
-    operator.id = OperatorId(*next);
+/// Gives operators their numbers, from the root down. Before, the planner has given those of horizons the number of their horizon,
+/// and all others 0.
+fn number(operator: &mut Operator, next: &mut u32, horizons: &mut Vec<(HorizonId, OperatorId)>) {
+    let id = OperatorId(*next);
     *next += 1;
-    operator.inputs_mut().into_iter().for_each(|input| number(input, next));
+    let mark = std::mem::replace(&mut operator.id, id);
+    horizons.extend((mark.0 > 0).then_some((HorizonId(mark.0), id)));
+    operator.inputs_mut().into_iter().for_each(|input| number(input, next, horizons));
     operator.expressions_mut().into_iter().for_each(|expression| number_subplans(expression, next));
 }
 
 fn number_subplans(expression: &mut Expression, next: &mut u32) {
     if let ExpressionKind::Subquery { plan, .. } = &mut expression.kind {
-        number(Arc::make_mut(plan), next);
+        number(Arc::make_mut(plan), next, &mut Vec::new());
     }
     expression.operands_mut().into_iter().for_each(|operand| number_subplans(operand, next));
 }

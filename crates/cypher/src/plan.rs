@@ -8,6 +8,7 @@ use std::sync::Arc;
 use model::{PropertyType, Span, Value};
 
 use crate::ast::{Administration, Maintenance};
+pub use crate::catalog::HorizonId;
 
 pub(crate) mod conditions;
 pub mod counting;
@@ -17,6 +18,7 @@ pub(crate) mod known_types;
 pub mod node_choice;
 pub mod operator;
 pub mod pushed;
+mod rest;
 pub mod search;
 pub mod source;
 mod visit;
@@ -29,6 +31,8 @@ pub use operator::{
     IntersectLeg, LookupValue, NewEdge, NewEnds, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry,
     RuleKind, SetItem, SortKey,
 };
+
+pub use rest::operator_at;
 
 pub use pushed::{AskedColumn, PushedFirst, PushedNode, PushedPattern, PushedValue};
 pub use source::SourceStatement;
@@ -91,6 +95,8 @@ pub struct Plan {
     pub slots: Vec<SlotInfo>,
     /// Effects that running it may have.
     pub mode: PlanMode,
+    /// The operators whose rows are those of a horizon.
+    pub horizons: Vec<(HorizonId, OperatorId)>,
 }
 
 impl Plan {

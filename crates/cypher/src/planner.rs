@@ -8,7 +8,7 @@ use crate::binder::tree::{BoundCall, BoundClause, BoundMerge, BoundQuery, BoundU
 use crate::catalog::CompileContext;
 use crate::optimizer::OptimizerConfig;
 use crate::plan::{
-    BinaryOperator, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind,
+    BinaryOperator, Expression, ExpressionKind, HorizonId, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind,
 };
 use crate::slots::Slots;
 
@@ -18,6 +18,7 @@ mod graph_order;
 mod graph_plan;
 mod index_union;
 mod intersect;
+mod length;
 mod path_plan;
 mod product;
 mod projection;
@@ -25,10 +26,8 @@ mod seek;
 mod step;
 mod subquery;
 
+use length::{LIST_LENGTH, Lengths, known_length, length_in};
 pub(crate) use subquery::Subqueries;
-
-/// The element count assumed of a list whose length is not known.
-const LIST_LENGTH: f64 = 10.0;
 
 /// Turns bound clauses into operators.
 pub(crate) struct Planner<'a> {
@@ -37,6 +36,8 @@ pub(crate) struct Planner<'a> {
     slots: &'a mut Slots,
     /// Hints of the query that nothing can follow.
     pub(crate) unmet: Vec<Hint>,
+    /// Number of horizons so far.
+    horizons: u32,
 }
 
 /// Rows on their way through a plan.
@@ -47,12 +48,16 @@ pub(crate) struct Stream {
     bound: Set<SlotId>,
     /// Labels that nodes are known to carry.
     labels: Map<SlotId, Vec<Arc<str>>>,
+    /// Estimated lengths of lists.
+    lengths: Lengths,
     /// Something below writes, so nothing that reads may run before it.
     writes: bool,
     /// Slots of the row around a subquery that no projection in it drops.
     imports: Vec<SlotId>,
     /// The next projection is the last one of a subquery: nothing after it uses the imports.
     ends: bool,
+    /// These are the rows of the statement, not those of a subplan or of one part of a union.
+    is_outermost: bool,
 }
 
 /// An operator whose number is given at the end.
@@ -64,14 +69,17 @@ impl Stream {
     /// One row without slots.
     fn unit() -> Stream {
         let bound = Set::default();
-        let operator = operator(OperatorKind::Unit, 1.0);
-        Stream { operator, bound, labels: Map::default(), writes: false, imports: Vec::new(), ends: false }
+        Stream::of(operator(OperatorKind::Unit, 1.0), bound, Map::default())
     }
 
     /// One row of the plan around a subplan.
     fn argument(outer: &Set<SlotId>, labels: Map<SlotId, Vec<Arc<str>>>) -> Stream {
-        let operator = operator(OperatorKind::Argument { slots: Vec::new() }, 1.0);
-        Stream { operator, bound: outer.clone(), labels, writes: false, imports: Vec::new(), ends: false }
+        Stream::of(operator(OperatorKind::Argument { slots: Vec::new() }, 1.0), outer.clone(), labels)
+    }
+
+    fn of(operator: Operator, bound: Set<SlotId>, labels: Map<SlotId, Vec<Arc<str>>>) -> Stream {
+        let (lengths, imports) = (Lengths::default(), Vec::new());
+        Stream { operator, bound, labels, lengths, writes: false, imports, ends: false, is_outermost: false }
     }
 
     fn rows(&self) -> f64 {
@@ -82,6 +90,16 @@ impl Stream {
     fn push(&mut self, rows: f64, make: impl FnOnce(Box<Operator>) -> OperatorKind) {
         let input = std::mem::replace(&mut self.operator, operator(OperatorKind::Unit, 1.0));
         self.operator = operator(make(Box::new(input)), rows);
+    }
+
+    /// Notes the lengths of lists among computed values.
+    fn know_lengths(&mut self, items: &[(SlotId, Expression)]) {
+        let known = items.iter().filter_map(|(slot, value)| match &value.kind {
+            ExpressionKind::Literal(value) if !matches!(value, Value::List(_)) => None,
+            _ => Some((*slot, known_length(value, &self.lengths)?)),
+        });
+        let known: Vec<_> = known.collect();
+        self.lengths.extend(known);
     }
 
     /// Ends a subplan: its first operator takes the outer slots that are used.
@@ -104,16 +122,17 @@ impl<'a> Planner<'a> {
         config: &'a OptimizerConfig,
         slots: &'a mut Slots,
     ) -> Planner<'a> {
-        Planner { context, config, slots, unmet: Vec::new() }
+        Planner { context, config, slots, unmet: Vec::new(), horizons: 0 }
     }
 
     /// Plans a whole query.
     pub(crate) fn union(&mut self, union: BoundUnion) -> Result<Operator> {
         let slots: Vec<SlotId> = union.columns.iter().map(|(_, slot)| *slot).collect();
         let mut branches = Vec::new();
+        let is_alone = union.parts.len() == 1;
         for part in union.parts {
             let columns: Vec<SlotId> = part.columns.iter().map(|(_, slot)| *slot).collect();
-            branches.push((self.query(part)?, columns));
+            branches.push((self.query(part, is_alone)?, columns));
         }
         if branches.len() == 1 {
             return Ok(branches.swap_remove(0).0);
@@ -126,8 +145,8 @@ impl<'a> Planner<'a> {
         Ok(operator(OperatorKind::Distinct { input: Box::new(all), slots }, rows))
     }
 
-    fn query(&mut self, query: BoundQuery) -> Result<Operator> {
-        let mut stream = Stream::unit();
+    fn query(&mut self, query: BoundQuery, is_outermost: bool) -> Result<Operator> {
+        let mut stream = Stream { is_outermost, ..Stream::unit() };
         self.clauses(query.clauses, &mut stream)?;
         Ok(stream.operator)
     }
@@ -181,15 +200,25 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Marks the rows before a pattern as a horizon, by the number of their operator; gives them their number, if it was seen.
+    fn horizon(&mut self, stream: &mut Stream) {
+        if !stream.is_outermost || matches!(stream.operator.kind, OperatorKind::Unit) {
+            return;
+        }
+        self.horizons += 1;
+        let horizon = HorizonId(self.horizons);
+        stream.operator.id = OperatorId(horizon.0);
+        if let Some((_, rows)) = self.context.seen.iter().find(|(seen, _)| *seen == horizon) {
+            stream.operator.estimated_rows = *rows as f64;
+        }
+    }
+
     fn clause(&mut self, clause: BoundClause, stream: &mut Stream) -> Result<()> {
         let rows = stream.rows();
         match clause {
             BoundClause::Match { graph, .. } => self.optional(stream, graph)?,
             BoundClause::Unwind { list, slot } => {
-                let length = match &list.kind {
-                    ExpressionKind::List(items) => items.len() as f64,
-                    _ => LIST_LENGTH,
-                };
+                let length = length_in(&list, &stream.lengths);
                 stream.bound.insert(slot);
                 stream.push(rows * length, |input| OperatorKind::Unwind { input, list, slot });
             }
@@ -197,6 +226,7 @@ impl<'a> Planner<'a> {
             BoundClause::Filter(predicate) => self.filter(stream, vec![predicate]),
             BoundClause::Extend(items) => {
                 stream.bound.extend(items.iter().map(|(slot, _)| *slot));
+                stream.know_lengths(&items);
                 stream.push(rows, |input| OperatorKind::Extend { input, items });
             }
             BoundClause::Call(call) => self.call(stream, call),
@@ -295,6 +325,9 @@ impl<'a> Planner<'a> {
         let selectivity = self.selectivity(&plain, stream);
         if let Some(predicate) = crate::plan::conditions::conjunction(plain) {
             stream.push(stream.rows() * selectivity, |input| OperatorKind::Filter { input, predicate });
+        }
+        if !patterns.is_empty() {
+            self.horizon(stream);
         }
         for predicate in patterns {
             if let Some((plan, anti)) = pattern_of(&predicate) {

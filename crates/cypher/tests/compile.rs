@@ -144,6 +144,7 @@ impl Fixture {
             statistics: &self.statistics,
             capabilities,
             interrupt: &self.interrupt,
+            seen: &[],
         }
     }
 }

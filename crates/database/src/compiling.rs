@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cypher::ast::Maintenance;
 use cypher::catalog::{Catalog, CompileContext};
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{CopyPlan, CopyValue, Plan, PlanMode, Prefix, SourceStatement, Statement, explain};
+use cypher::plan::{CopyPlan, CopyValue, HorizonId, Plan, PlanMode, Prefix, SourceStatement, Statement, explain};
+use exec::Rests;
 use model::limits::{PARALLEL_QUERY_BYTES_MAX, PLAN_CACHE_TEXT_BYTES_MAX};
 use model::{Interrupt, ReadView, Result, Schema};
 
@@ -13,7 +14,7 @@ use crate::administration::Administration;
 use crate::estimate::Expectation;
 use crate::outlook::{Action, Outlook};
 use crate::phases::{Phase, Stopwatch};
-use crate::plan_cache::{Compiled, PlanCache, fingerprint};
+use crate::plan_cache::{Compiled, Facts, PlanCache, fingerprint};
 use crate::statements::Statements;
 use crate::trace::TraceKind;
 
@@ -53,18 +54,6 @@ impl Text {
     }
 }
 
-/// Facts that a plan may rest on besides the schema of a view.
-#[derive(Clone, Copy)]
-pub(crate) struct Facts {
-    /// Its counts are those of the one moment that the plan is for. Otherwise a transaction goes on, and may be serializable:
-    /// what it rests on it must read.
-    pub(crate) is_exact: bool,
-    /// The state of what is attached: other sources may have other names by the same numbers.
-    pub(crate) generation: u64,
-    /// Fingerprint of the tables that `LOAD FROM` knows.
-    pub(crate) tables: u64,
-}
-
 /// The plan of a text on that view, from the cache or made now.
 pub(crate) fn compile(
     (plans, statements): (&PlanCache, &Statements),
@@ -83,7 +72,7 @@ pub(crate) fn compile(
         return Ok(Text::Query(compiled));
     }
     let capabilities = view.capabilities();
-    let context = CompileContext { catalog, schema, statistics, capabilities, interrupt };
+    let context = CompileContext { catalog, schema, statistics, capabilities, interrupt, seen: &[] };
     let cypher::Compiled { statement, hints, parameters, times, .. } = plan_for_facts(text, &context, facts)?;
     watch.compiled(times);
     let (prefix, plan) = match statement {
@@ -101,8 +90,20 @@ pub(crate) fn compile(
     let is_parallel = text.len() <= PARALLEL_QUERY_BYTES_MAX;
     let (entry, shape) = (statements.entry(text), explain::shape(&plan));
     let expectation = if prefix == Prefix::None { Expectation::of(&plan, view) } else { None };
-    let compiled =
-        Compiled { prefix, outlook, plan, prepared, hints, parameters, is_parallel, entry, shape, expectation };
+    let compiled = Compiled {
+        prefix,
+        outlook,
+        plan,
+        prepared,
+        hints,
+        parameters,
+        is_parallel,
+        entry,
+        shape,
+        facts,
+        rests: Rests::default(),
+        expectation,
+    };
     let compiled = Arc::new(compiled);
     if text.len() <= PLAN_CACHE_TEXT_BYTES_MAX {
         plans.put(text, basis, compiled.clone());
@@ -119,8 +120,23 @@ pub(crate) fn plan_under(
     interrupt: &Interrupt,
 ) -> Result<Option<Arc<Plan>>> {
     let (statistics, capabilities) = (view.estimates(), view.capabilities());
-    let context = CompileContext { catalog, schema, statistics, capabilities, interrupt };
+    let context = CompileContext { catalog, schema, statistics, capabilities, interrupt, seen: &[] };
     match plan_for_facts(text, &context, Facts { is_exact: true, generation: 0, tables: 0 })?.statement {
+        Statement::Query(_, plan) => Ok(Some(plan)),
+        _ => Ok(None),
+    }
+}
+
+/// The plan of a query once more, on a view and with numbers of rows that a run of it has come to.
+pub(crate) fn plan_again(
+    text: &str,
+    catalog: &dyn Catalog,
+    (view, facts, interrupt): (&dyn ReadView, Facts, &Interrupt),
+    seen: &[(HorizonId, u64)],
+) -> Result<Option<Arc<Plan>>> {
+    let (schema, statistics, capabilities) = (view.schema(), view.estimates(), view.capabilities());
+    let context = CompileContext { catalog, schema, statistics, capabilities, interrupt, seen };
+    match plan_for_facts(text, &context, facts)?.statement {
         Statement::Query(_, plan) => Ok(Some(plan)),
         _ => Ok(None),
     }

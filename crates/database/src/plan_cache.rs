@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cypher::Hint;
 use cypher::plan::{Plan, Prefix};
-use exec::Prepared;
+use exec::{Prepared, Rests};
 use model::limits::PLAN_CACHE_ENTRIES;
 use model::{LabelId, Map, Schema, Span, Statistics};
 
@@ -18,6 +18,18 @@ use crate::statements::Entry;
 
 #[cfg(test)]
 mod tests;
+
+/// Facts that a plan may rest on besides the schema of a view.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    /// Its counts are those of the one moment that the plan is for. Otherwise a transaction goes on, and may be serializable:
+    /// what it rests on it must read.
+    pub(crate) is_exact: bool,
+    /// The state of what is attached: other sources may have other names by the same numbers.
+    pub(crate) generation: u64,
+    /// Fingerprint of the tables that `LOAD FROM` knows.
+    pub(crate) tables: u64,
+}
 
 /// A statement, compiled and lowered.
 pub(crate) struct Compiled {
@@ -36,6 +48,10 @@ pub(crate) struct Compiled {
     pub(crate) entry: Arc<Entry>,
     /// The shape of its plan.
     pub(crate) shape: u64,
+    /// The facts of the view under which it was compiled.
+    pub(crate) facts: Facts,
+    /// The rests of its plan that its runs have made anew.
+    pub(crate) rests: Rests,
     /// The time that its runs should take, if they tell anything of unit costs.
     pub(crate) expectation: Option<Expectation>,
 }

@@ -16,6 +16,7 @@ use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
 pub(crate) use waterfall::waits_json;
 
 mod findings;
+mod replanned;
 pub(crate) mod statements;
 mod waterfall;
 
@@ -49,6 +50,8 @@ pub struct PlanReport {
     pub estimate: Option<TimeEstimate>,
     /// The index, constraint, sort key or rewrite by which the statement would be faster, after `PROFILE`.
     pub advice: Option<ProfileAdvice>,
+    /// The times that the rest of the plan was made anew, as JSON.
+    replanned: Option<Json>,
     text: String,
     /// The report as JSON, where another process has made it, and there are no lines.
     told: Option<String>,
@@ -87,7 +90,7 @@ impl PlanReport {
         let asked = statements::of(plan, around.view);
         let estimate = TimeEstimate::of(plan, &asked, None, around);
         let lines = lines(plan, asked, &|_| None);
-        let text = with_statements(explain::text(plan), &lines) + "\n" + &estimate.text();
+        let text = with_statements(explain::text(plan), &lines) + "\n" + &estimate.text() + &replanned::possible(plan);
         PlanReport { lines, text, estimate: Some(estimate), ..PlanReport::default() }
     }
 
@@ -114,8 +117,17 @@ impl PlanReport {
         let is_alone = around.view.capabilities().dense_node_ids;
         let asked = if is_alone { Vec::new() } else { statements::of(plan, around.view) };
         let estimate = TimeEstimate::of(plan, &asked, Some(&|id| actual(id).rows as f64), around);
-        let text = explain::text_with(plan, &heads, &cells) + "\n" + &estimate.text() + &waterfall.text();
-        PlanReport { lines, waterfall: Some(waterfall), text, estimate: Some(estimate), ..PlanReport::default() }
+        let table = explain::text_with(plan, &heads, &cells) + "\n";
+        let text = table + &replanned::text(&summary.replanned) + &estimate.text() + &waterfall.text();
+        let replanned = (!summary.replanned.is_empty()).then(|| replanned::json(&summary.replanned));
+        PlanReport {
+            lines,
+            waterfall: Some(waterfall),
+            text,
+            estimate: Some(estimate),
+            replanned,
+            ..PlanReport::default()
+        }
     }
 
     /// Adds advice.
@@ -158,6 +170,9 @@ impl PlanReport {
         if let Some(waterfall) = &self.waterfall {
             told["waterfall"] = waterfall.json();
             told["finding"] = waterfall.finding.as_str().into();
+        }
+        if let Some(replanned) = &self.replanned {
+            told["replanned"] = replanned.clone();
         }
         if let Some(advice) = &self.advice {
             told["advice"] = json!({

@@ -8,6 +8,7 @@ mod administration;
 mod callables;
 mod edges;
 mod maintenance;
+mod own_transactions;
 mod profiling;
 
 use std::borrow::Cow;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use cypher::plan::{PlanMode, Prefix};
 use exec::identity::{edges_of_parameters, located, rename_parameters};
 use exec::profile::Summary;
-use exec::{Environment, QueryMemory, Quota, RunSettings, Transactions};
+use exec::{Environment, QueryMemory, Quota, Replanner, Replanning, RunSettings};
 use model::limits::{QUERY_STEP_BYTES_MIN, QUERY_STEP_STACK_BYTES, QUERY_STEPS_MAX, SHORT_QUERY_BYTES};
 use model::meter;
 use model::platform::Clock;
@@ -32,12 +33,12 @@ use crate::Parameters;
 use crate::activity::{Registration, terminated};
 use crate::administration::{Client, Command};
 use crate::attempts::transact;
-use crate::compiling::{Facts, Text, compile};
+use crate::compiling::{Text, compile, plan_again};
 use crate::database::Database;
 use crate::files::FileAccess;
 use crate::outlook::Outlook;
 use crate::phases::{Phase, Stopwatch};
-use crate::plan_cache::Compiled;
+use crate::plan_cache::{Compiled, Facts};
 use crate::plan_report::PlanReport;
 use crate::registry::{Registry, Tables};
 use crate::result::{Entities, QueryResult, ResultBatch, StatementSummary, hydrate, pieces};
@@ -45,6 +46,7 @@ use crate::settings::{Access, Config};
 use crate::trace::{Recorder, TraceEvent, TraceKind};
 use account::{Account, CountedSink};
 use callables::Callables;
+use own_transactions::OwnTransactions;
 
 /// A session: runs statements, one at a time.
 pub struct Session {
@@ -541,7 +543,15 @@ impl Session {
         let (interrupt, memory_account) = (&self.interrupt, &memory);
         let registry = self.registry();
         let watch = &account.watch;
+        let catalog = registry.clone();
+        let again =
+            |view: &dyn ReadView, seen: &_| plan_again(text, &*catalog, (view, compiled.facts, interrupt), seen);
+        // Writes may not leave the facts as they were.
+        let rests = (compiled.plan.mode == PlanMode::Read).then_some(&compiled.rests);
+        let (plan, rule) = (&*compiled.plan, self.database.config().replan);
+        let replanner = Replanning { plan, rule, compile: &again, rests };
         let run = Run {
+            replanner: &replanner,
             watch,
             database,
             registry,
@@ -587,6 +597,7 @@ const KEPT_ROWS: &str = "the result, which is kept until the statement is commit
 /// One run of one statement.
 struct Run<'a> {
     watch: &'a Stopwatch,
+    replanner: &'a dyn Replanner,
     database: &'a Database,
     registry: Arc<Registry>,
     compiled: &'a Compiled,
@@ -617,6 +628,7 @@ impl Run<'_> {
             settings,
             memory: self.memory,
             transactions: None,
+            replanner: Some(self.replanner),
         }
     }
 
@@ -772,24 +784,5 @@ impl Run<'_> {
             Ok(true)
         })?;
         Ok((summary, self.hydrate(kept, transaction.view())?))
-    }
-}
-
-/// The transactions of a statement that commits on its own.
-struct OwnTransactions<'d> {
-    database: &'d Database,
-    isolation: IsolationLevel,
-}
-
-impl Transactions for OwnTransactions<'_> {
-    fn begin(&self, is_alone: bool) -> Result<Box<dyn WriteTransaction>> {
-        let (store, isolation) = (self.database.store(), self.isolation);
-        let mut transaction = if is_alone { store.write_alone(isolation)? } else { store.write_isolated(isolation)? };
-        transaction.set_at_work(true);
-        Ok(transaction)
-    }
-
-    fn snapshot(&self) -> Result<Arc<dyn ReadView>> {
-        self.database.store().read()
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use exec::ReplanRule;
 use model::{IsolationLevel, Priority};
 use storage::Durability;
 
@@ -45,6 +46,8 @@ pub struct Config {
     pub priority: Priority,
     /// Threads that one statement may use, and that all together use before some make room for others.
     pub threads: usize,
+    /// Condition on which the rest of a plan is made anew while it runs.
+    pub replan: ReplanRule,
     /// The log of slow statements.
     pub slow_log: Option<Arc<SlowLog>>,
     /// The trace to which statements are written.
@@ -64,6 +67,7 @@ impl Default for Config {
             timeout: None,
             priority: Priority::Normal,
             threads,
+            replan: ReplanRule::default(),
             slow_log: None,
             recording: None,
         }

@@ -79,6 +79,8 @@ mod priorities;
 mod queries;
 #[path = "it/rel_tables.rs"]
 mod rel_tables;
+#[path = "it/replanning.rs"]
+mod replanning;
 #[cfg(feature = "cql")]
 #[path = "it/ring.rs"]
 mod ring;

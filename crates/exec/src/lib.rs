@@ -9,8 +9,10 @@
 //! - `vector`, `property`, `temporal`: columns of an expression's values, properties of nodes and edges, values of time.
 //! - `allocations`, `size`: limits on the lists and strings that expressions make; bytes of rows.
 //! - `lowering`, `prepare`: from plan to operators that run.
+//! - `replanning`: the rest of a plan, made anew and kept.
 //! - `runtime`: one run of a plan, and what an operator is.
 //! - `operators`: the operators, one file each.
+//! - `horizon`: points where the rest of a plan may be made anew.
 //! - `nested`, `known`, `parallel`: running subplans for many rows at once, their answers of earlier batches, and scans in several threads.
 //! - `rows`, `repeats`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
 //!   `prefetch`: parts that operators share.
@@ -40,6 +42,7 @@ mod adjacency;
 mod allocations;
 mod edge_filter;
 mod group_table;
+mod horizon;
 mod known;
 mod lowering;
 mod neighbor_lists;
@@ -51,6 +54,7 @@ mod prepare;
 mod property;
 mod pushing;
 mod repeats;
+mod replanning;
 mod rows;
 mod runtime;
 mod size;
@@ -65,10 +69,12 @@ pub use allocations::AllocationTracker;
 pub use chunk::{Chunk, Layout};
 pub use context::{CompileEnvironment, EvaluationContext, SubplanId, SubplanRunner};
 pub use memory::{Charge, MemoryFigures, QueryMemory, SpillSpace};
-pub use prepare::prepare;
-pub use profile::{Counters, OperatorProfile, Summary};
+pub use prepare::{prepare, prepare_rest};
+pub use profile::{Counters, OperatorProfile, Replanned, Summary};
 pub use quota::Quota;
+pub use replanning::{CompileAgain, Replanning, Rests};
 pub use run::{ResultSink, run};
 pub use runtime::Prepared;
+pub use runtime::turn::{Arrival, ReplanRule, Replanner, Rest};
 pub use runtime::{Environment, RunSettings, Transactions};
 pub use size::heap_bytes;

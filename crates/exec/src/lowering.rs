@@ -7,7 +7,7 @@ pub(crate) mod liveness;
 mod local;
 pub(crate) mod properties;
 
-use cypher::plan::{Expression, Operator, OperatorKind, Plan, SlotId, SubqueryKind};
+use cypher::plan::{Expression, Operator, OperatorId, OperatorKind, Plan, SlotId, SubqueryKind};
 use model::{Error, Map, Result};
 
 use self::properties::Properties;
@@ -15,9 +15,10 @@ use crate::chunk::Layout;
 use crate::context::{CompileEnvironment, SubplanId};
 use crate::expression::{self, CompiledExpression, CompiledExpressions};
 use crate::parallel::spread::SpreadPipeline;
+use crate::runtime::turn::Place;
 use crate::runtime::{Physical, RowSubplan, Step};
 
-pub(crate) use liveness::Slots;
+pub(crate) use liveness::{Slots, inputs};
 pub(crate) use local::{is_row_local, keeps_row_order, starts_from_argument};
 
 /// Requirements of a consumer for the rows of an operator.
@@ -80,7 +81,14 @@ pub(crate) struct Lowering {
     pub(crate) properties: Properties,
     /// The expansion below which rows are held on demand.
     pub(crate) spread: Option<SpreadPipeline>,
+    /// Points at which the rest of the plan may be made anew.
+    pub(crate) horizons: Horizons,
+    /// Equal rows come from `Held` as often as they should.
+    pub(crate) held_multiplicity: bool,
 }
+
+/// Operators over which there is a horizon.
+pub(crate) type Horizons = Map<OperatorId, Place>;
 
 /// Lowers an operator and its inputs.
 pub(crate) type LowerOperator = fn(&mut Lowering, &Operator, &Demand) -> Result<Lowered>;
@@ -108,7 +116,18 @@ impl Lowering {
         let hidden_from = plan.slots.len() as u32;
         let properties = Properties::of(&plan.root);
         let (subplans, outer) = (Vec::new(), Vec::new());
-        Lowering { hidden_from, next_slot: hidden_from, registry, subplans, outer, properties, spread: None }
+        let (horizons, held_multiplicity) = (Horizons::default(), false);
+        Lowering {
+            hidden_from,
+            next_slot: hidden_from,
+            registry,
+            subplans,
+            outer,
+            properties,
+            spread: None,
+            horizons,
+            held_multiplicity,
+        }
     }
 
     /// The subplans of all expressions that were compiled.

@@ -193,6 +193,11 @@ impl QueryMemory {
         lock(&self.operators).iter().map(|(&id, account)| (id, figures(account))).collect()
     }
 
+    /// Counts operators from nothing again: from now on their numbers are those of another plan.
+    pub fn forget_figures(&self) {
+        lock(&self.operators).clear();
+    }
+
     /// Takes bytes for an operator, or fails with `LIMIT`, naming the operator and the limit. [`Charge`] does it with a
     /// guard.
     pub fn charge(&self, operator: &'static str, bytes: usize) -> Result<()> {

@@ -5,6 +5,7 @@
 use cypher::plan::{Operator, OperatorKind};
 use model::Result;
 
+use crate::horizon::Horizon;
 use crate::lowering::{Demand, Lowered, Lowering, misplaced};
 
 pub(crate) mod aggregate;
@@ -26,6 +27,7 @@ pub(crate) mod filter;
 pub(crate) mod for_each;
 pub(crate) mod gather;
 pub(crate) mod hash_join;
+pub(crate) mod held;
 pub(crate) mod import;
 pub(crate) mod index_seek;
 pub(crate) mod intersect;
@@ -54,9 +56,19 @@ pub(crate) mod variable_expand;
 
 /// Lowers an operator and its inputs.
 pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Result<Lowered> {
+    let (operator, layout) = lower_alone(lowering, plan, demand)?;
+    let operator = match lowering.horizons.get(&plan.id) {
+        Some(place) => Horizon::over(operator, (plan.id, *place), &layout, demand.multiplicity),
+        None => operator,
+    };
+    Ok((operator, layout))
+}
+
+fn lower_alone(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Result<Lowered> {
     match &plan.kind {
         OperatorKind::Unit => Ok(unit::lower()),
         OperatorKind::Argument { slots } => argument::lower(lowering, slots, demand),
+        OperatorKind::Held { slots } => held::lower(lowering, slots, demand),
         OperatorKind::NodeScan { .. } => node_scan::lower(lowering, plan, demand),
         OperatorKind::IndexSeek { .. } => index_seek::lower(lowering, &plan.kind, demand),
         OperatorKind::NodeLookup { .. } => node_lookup::lower(lowering, &plan.kind, demand),

@@ -2,10 +2,14 @@
 
 use std::cell::RefCell;
 
-use cypher::plan::OperatorId;
+use std::sync::Arc;
+
+use cypher::plan::{OperatorId, Plan};
 use model::Map;
 use model::meter::{self, Meter, Waits};
 use model::platform::Clock;
+
+use crate::memory::QueryMemory;
 
 /// Numbers of changes that a statement made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +94,18 @@ pub struct OperatorProfile {
 }
 
 impl OperatorProfile {
+    /// Adds what was measured in another leg of the run.
+    fn add(&mut self, other: &OperatorProfile) {
+        self.rows += other.rows;
+        self.batches += other.batches;
+        self.time_ns += other.time_ns;
+        self.wall_ns += other.wall_ns;
+        self.wall_waits.add(&other.wall_waits);
+        self.memory_peak = self.memory_peak.max(other.memory_peak);
+        self.spilled_bytes += other.spilled_bytes;
+        self.storage.add(&other.storage);
+    }
+
     /// The part of the time that passed in which it computed.
     pub fn wall_cpu_ns(&self) -> u64 {
         let waited = self.wall_waits.total();
@@ -98,13 +114,55 @@ impl OperatorProfile {
     }
 }
 
+/// The rest of a plan that was made anew during a run.
+#[derive(Clone, Debug)]
+pub struct Replanned {
+    /// The plan of the whole statement from then on.
+    pub plan: Arc<Plan>,
+    /// The operator of that plan whose rows were there.
+    pub at: OperatorId,
+    /// Number of rows that were expected.
+    pub expected: f64,
+    /// Number of rows that came.
+    pub rows: u64,
+}
+
 /// The effects of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Changes that it made.
     pub counters: Counters,
-    /// Measurements of each operator, if they were asked for.
+    /// Measurements of each operator, if they were asked for: by the numbers of the plan that it ended with.
     pub profile: Map<OperatorId, OperatorProfile>,
+    /// The times that the rest of the plan was made anew.
+    pub replanned: Vec<Replanned>,
+}
+
+impl Summary {
+    /// Adds the measurements of a leg of the run, which has ended.
+    pub(crate) fn add(&mut self, profile: Map<OperatorId, OperatorProfile>, memory: &QueryMemory) {
+        for (id, measured) in profile {
+            self.profile.entry(id).or_default().add(&measured);
+        }
+        for (id, figures) in memory.figures() {
+            let held = self.profile.entry(id).or_default();
+            held.memory_peak = held.memory_peak.max(figures.peak_bytes);
+            held.spilled_bytes += figures.spilled_bytes;
+        }
+    }
+
+    /// Goes over to the plan of which the rest runs. What other operators did than those that are part of it is counted for the
+    /// one whose rows are there.
+    pub(crate) fn turn(&mut self, done: &Map<OperatorId, OperatorId>, replanned: Replanned) {
+        for (id, mut measured) in std::mem::take(&mut self.profile) {
+            let now = done.get(&id).copied();
+            if now.is_none() {
+                (measured.rows, measured.batches) = (0, 0);
+            }
+            self.profile.entry(now.unwrap_or(replanned.at)).or_default().add(&measured);
+        }
+        self.replanned.push(replanned);
+    }
 }
 
 /// Receiver of the time of a thread.

@@ -8,10 +8,11 @@ use model::{Column, Result};
 
 use crate::chunk::Chunk;
 use crate::prepare::prepare;
-use crate::profile::{Profiler, Summary};
+use crate::profile::{Replanned, Summary};
 use crate::pushing::push_in_batches;
 use crate::rows::share_columns;
 use crate::runtime::Prepared;
+use crate::runtime::turn::{HeldRows, Rest, Turn};
 use crate::runtime::{Environment, Flow, Runtime, Scope};
 use crate::spill::RowStore;
 
@@ -42,42 +43,86 @@ impl Prepared {
     ) -> Result<Summary> {
         // A source that is waited for hears that the run is over.
         let _listening = environment.interrupt.listen();
-        let mut graph = graph;
-        let graph = match &mut graph {
-            GraphAccess::Read(view) => GraphAccess::Read(*view),
-            GraphAccess::Write(transaction) => GraphAccess::Write(&mut **transaction),
-        };
-        let runtime = Runtime::new(graph, self, environment);
+        let kept = RowStore::new(environment.memory.open("the result", None));
+        self.leg(shorter(graph), environment, Start { rest: None, held: None, summary: Summary::default(), kept }, sink)
+    }
+
+    /// Runs the plan, or the rest of one, up to its end or to a horizon, behind which the rest goes on as the next leg.
+    fn leg<'a>(
+        &'a self,
+        graph: GraphAccess<'a>,
+        environment: Environment<'a>,
+        start: Start<'a>,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<Summary> {
+        let Start { rest, held, mut summary, mut kept } = start;
+        let mut runtime = Runtime::new(graph, self, environment);
+        (runtime.held, runtime.rest) = (held, rest);
+        runtime.counters.set(summary.counters);
         let argument = Chunk::default();
         let scope = Scope { runtime: &runtime, argument: &argument };
-        // A plan that writes gives its rows after its last write.
-        let mut held = RowStore::new(environment.memory.open("the result", None));
+        let mut given = 0;
         let outcome = self.root.run(scope, &mut |chunk| {
             environment.interrupt.check()?;
+            given += chunk.rows;
             if self.output.is_empty() {
                 return Ok(Flow::Continue);
             }
             let columns = share_columns(&chunk, &self.output);
+            // A plan that writes gives its rows after its last write.
             if self.mode != PlanMode::Read {
-                held.push(Chunk { rows: chunk.rows, columns })?;
+                kept.push(Chunk { rows: chunk.rows, columns })?;
                 return Ok(Flow::Continue);
             }
             Ok(if sink(chunk.rows, &columns)? { Flow::Continue } else { Flow::Stop })
         });
         runtime.lists.release(environment.memory);
         runtime.states.release(environment.memory);
-        outcome?;
-        held.finish(self.output.len()).for_each(&mut |chunk| {
-            push_in_batches(scope, chunk, &mut |chunk| {
-                Ok(if sink(chunk.rows, &chunk.columns)? { Flow::Continue } else { Flow::Stop })
-            })
-        })?;
-        let counters = runtime.counters.get();
-        let mut profile = runtime.profiler.map(Profiler::finish).unwrap_or_default();
-        for (id, figures) in environment.memory.figures() {
-            let held = profile.entry(id).or_default();
-            (held.memory_peak, held.spilled_bytes) = (figures.peak_bytes, figures.spilled_bytes);
+        if outcome.is_ok() {
+            kept.finish(self.output.len()).for_each(&mut |chunk| {
+                push_in_batches(scope, chunk, &mut |chunk| {
+                    Ok(if sink(chunk.rows, &chunk.columns)? { Flow::Continue } else { Flow::Stop })
+                })
+            })?;
+            summary.counters = runtime.counters.get();
+            let (_, profile, _) = runtime.into_parts();
+            summary.add(profile, environment.memory);
+            return Ok(summary);
         }
-        Ok(Summary { counters, profile })
+        summary.counters = runtime.counters.get();
+        let (graph, profile, turn) = runtime.into_parts();
+        let Some(Turn { rest, held, rows }) = turn.filter(|_| given == 0) else { return outcome.map(|_| summary) };
+        summary.add(profile, environment.memory);
+        let Rest { plan, at, expected, .. } = &*rest;
+        summary.turn(&rest.done, Replanned { plan: plan.clone(), at: *at, expected: *expected, rows });
+        // The figures of the operators before are in the summary.
+        environment.memory.forget_figures();
+        rest.prepared.leg(
+            shorter(graph),
+            environment,
+            Start { rest: Some(rest.clone()), held: Some(held), summary, kept },
+            sink,
+        )
+    }
+}
+
+/// The state in which a leg begins.
+struct Start<'a> {
+    /// The rest of a plan that it runs.
+    rest: Option<Arc<Rest>>,
+    /// The rows that are there.
+    held: Option<Box<dyn HeldRows + 'a>>,
+    /// The effects so far.
+    summary: Summary,
+    /// The rows of the result so far that are given when nothing is written any more.
+    kept: RowStore<'a>,
+}
+
+/// The same graph, borrowed for no longer than it is used here.
+#[allow(clippy::needless_match, reason = "a transaction alone can be borrowed for less, not the whole")]
+fn shorter<'s, 'l: 's>(graph: GraphAccess<'l>) -> GraphAccess<'s> {
+    match graph {
+        GraphAccess::Read(view) => GraphAccess::Read(view),
+        GraphAccess::Write(transaction) => GraphAccess::Write(transaction),
     }
 }

@@ -5,6 +5,8 @@
 //! Invariant: while rows are pushed, nobody writes. Operators that write first run their input to its end, keeping
 //! the rows, then write, then push.
 
+pub(crate) mod turn;
+
 use std::any::Any;
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Range;
@@ -24,6 +26,7 @@ use crate::memory::{Charge, QueryMemory};
 use crate::neighbor_lists::SharedLists;
 use crate::parallel::spread::Holding;
 use crate::profile::{At, Counters, OperatorProfile, Profiler};
+use turn::{HeldRows, Replanner, Rest, Turn};
 
 /// A consumer's answer to whether it wants more rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +145,8 @@ pub struct Environment<'a> {
     pub memory: &'a QueryMemory,
     /// Begins the transactions of a statement that commits on its own; none within a transaction.
     pub transactions: Option<&'a dyn Transactions>,
+    /// Makes the rest of a plan anew where far more or fewer rows have come than expected.
+    pub replanner: Option<&'a dyn Replanner>,
 }
 
 /// Begins the transactions of a statement that commits on its own.
@@ -192,6 +197,14 @@ pub(crate) struct Runtime<'a> {
     pub(crate) lists: Arc<SharedLists>,
     /// States that operators keep for all parts of a run.
     pub(crate) states: Arc<SharedStates>,
+    /// The rows with which it begins, if it is the run of the rest of a plan.
+    pub(crate) held: Option<Box<dyn HeldRows + 'a>>,
+    /// That rest.
+    pub(crate) rest: Option<Arc<Rest>>,
+    /// The turn that it takes.
+    turn: RefCell<Option<Turn<'a>>>,
+    /// Number of rows that the operator at work is about to give.
+    announced: Cell<Option<u64>>,
     now_us: i64,
     /// Lists and strings that expressions make.
     made: AllocationTracker,
@@ -232,6 +245,10 @@ impl<'a> Runtime<'a> {
             holding: Holding::default(),
             lists: Arc::default(),
             states: Arc::default(),
+            held: None,
+            rest: None,
+            turn: RefCell::default(),
+            announced: Cell::default(),
             now_us,
             made: AllocationTracker::default(),
         }
@@ -241,6 +258,33 @@ impl<'a> Runtime<'a> {
         let mut states = self.states.by_operator.lock().unwrap_or_else(PoisonError::into_inner);
         let state = states.entry(id).or_insert_with(|| Arc::new(make()));
         Arc::clone(state).downcast().expect("an operator always asks for the same kind of state")
+    }
+
+    /// Ends the run, as a failure would, so that the rest of a plan goes on with the rows that are there.
+    pub(crate) fn turn(&self, turn: Turn<'a>) -> Result<Flow> {
+        *self.turn.borrow_mut() = Some(turn);
+        Err(model::error!(Internal, "a run ended at a horizon, and nothing went on"))
+    }
+
+    /// Says how many rows an operator is about to give; an operator that is asked for it says so each time, also that it
+    /// does not know.
+    pub(crate) fn announce(&self, rows: Option<u64>) {
+        self.announced.set(rows);
+    }
+
+    /// The number of rows that was said last.
+    pub(crate) fn announced(&self) -> Option<u64> {
+        self.announced.get()
+    }
+
+    /// Does some work for which no operator is charged.
+    pub(crate) fn outside_of_operators<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = self.profiler.as_ref().map(|profiler| profiler.switch(At::Outside));
+        let result = work();
+        if let (Some(profiler), Some(before)) = (&self.profiler, before) {
+            profiler.switch(before);
+        }
+        result
     }
 
     /// The graph, for reading. Held no longer than a push.
@@ -261,6 +305,12 @@ impl<'a> Runtime<'a> {
         let mut sum = self.counters.get();
         sum.add(counters);
         self.counters.set(sum);
+    }
+
+    /// Ends the run: its graph, what each operator did, and the turn that it took.
+    pub(crate) fn into_parts(self) -> (GraphAccess<'a>, Map<OperatorId, OperatorProfile>, Option<Turn<'a>>) {
+        let profile = self.profiler.map(Profiler::finish).unwrap_or_default();
+        (self.graph.into_inner(), profile, self.turn.into_inner())
     }
 
     /// Ends the run: what each operator did.

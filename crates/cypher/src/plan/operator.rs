@@ -35,6 +35,11 @@ pub enum OperatorKind {
         /// Slots of the outer row that the subplan uses.
         slots: Vec<SlotId>,
     },
+    /// The rows that an earlier part of the run came to: the start of the rest of a plan.
+    Held {
+        /// Their slots.
+        slots: Vec<SlotId>,
+    },
     /// For each row, all nodes that carry all of the labels.
     NodeScan {
         /// Rows to extend.

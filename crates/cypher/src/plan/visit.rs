@@ -14,7 +14,7 @@ macro_rules! push_inputs {
     ($kind:expr, $list:ident) => {{
         use OperatorKind as Kind;
         match $kind {
-            Kind::Unit | Kind::Argument { .. } => {}
+            Kind::Unit | Kind::Argument { .. } | Kind::Held { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } | Kind::DeclareEnds { .. } => {}
             Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::NodeScan { input, .. } | Kind::NodeLookup { input, .. } => $list.push(input),
@@ -96,7 +96,8 @@ macro_rules! push_operator_expressions {
     ($kind:expr, $list:ident) => {{
         use OperatorKind as Kind;
         match $kind {
-            Kind::Unit | Kind::Argument { .. } | Kind::NodeScan { .. } | Kind::Expand { .. } => {}
+            Kind::Unit | Kind::Argument { .. } | Kind::Held { .. } => {}
+            Kind::NodeScan { .. } | Kind::Expand { .. } => {}
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::PushedPattern { .. } => {}
             Kind::Intersect { .. } => {}
@@ -364,7 +365,7 @@ impl Operator {
                 let aggregates = aggregates.iter().map(|aggregate| aggregate.slot);
                 keys.iter().map(|(slot, _)| *slot).chain(aggregates).collect()
             }
-            Kind::Union { slots, .. } => slots.clone(),
+            Kind::Union { slots, .. } | Kind::Held { slots } => slots.clone(),
             Kind::Call { yields, .. } => yields.iter().map(|(_, slot)| *slot).collect(),
             Kind::Import { slots, .. } => slots.clone(),
             Kind::ForEach { batches: Some(Batches { status: Some(status), .. }), .. } => vec![*status],

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use model::statistics::ValueSketch;
 use model::{Direction, EdgeTypeId, LabelId, Statistics, Value};
 
+use super::length::length_of;
 use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::catalog::CompileContext;
 use crate::plan::conditions::property_of_slot;
@@ -183,10 +184,7 @@ impl<'a> CostModel<'a> {
             ExpressionKind::Not(inner) => 1.0 - self.selectivity(inner, labels),
             ExpressionKind::Binary { operator, left, right } => match operator {
                 BinaryOperator::Equal => self.equality(left, right, labels),
-                BinaryOperator::In => {
-                    let length = if let ExpressionKind::List(items) = &right.kind { items.len() as f64 } else { 10.0 };
-                    (length * self.equality(left, right, labels)).min(1.0)
-                }
+                BinaryOperator::In => (length_of(right) * self.equality(left, right, labels)).min(1.0),
                 BinaryOperator::NotEqual => 0.9,
                 BinaryOperator::StartsWith | BinaryOperator::EndsWith | BinaryOperator::Contains => 0.1,
                 BinaryOperator::Matches => 0.2,

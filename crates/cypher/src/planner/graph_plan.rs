@@ -31,6 +31,7 @@ impl Planner<'_> {
     /// Matches a pattern for each row.
     pub(super) fn graph(&mut self, stream: &mut Stream, graph: QueryGraph) -> Result<()> {
         self.hint_product(stream, &graph);
+        self.horizon(stream);
         let mut problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
         if self.config.lookups {
             problem.find_unions();

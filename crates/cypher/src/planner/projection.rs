@@ -34,6 +34,7 @@ impl Planner<'_> {
         let is_identity =
             live.as_ref().is_some_and(|live| same_slots(live, &outputs)) && items.iter().all(is_passed_on);
         let rows = stream.rows();
+        stream.know_lengths(&items);
         if needs_more {
             let computed: Vec<(SlotId, Expression)> =
                 items.iter().filter(|item| !is_passed_on(item)).cloned().collect();
@@ -63,6 +64,7 @@ impl Planner<'_> {
         stream.bound = outputs.into_iter().collect();
         let bound = &stream.bound;
         stream.labels.retain(|slot, _| bound.contains(slot));
+        stream.lengths.retain(|slot, _| bound.contains(slot));
     }
 
     /// Groups rows, and gives the slots that are there then.
@@ -77,7 +79,10 @@ impl Planner<'_> {
         }
         let mut slots: Vec<SlotId> = keys.iter().map(|(slot, _)| *slot).collect();
         slots.extend(aggregates.iter().map(|aggregate| aggregate.slot));
-        let rows = if is_one_group { 1.0 } else { stream.rows().max(1.0).sqrt() };
+        let before = stream.rows();
+        let rows = if is_one_group { 1.0 } else { before.max(1.0).sqrt() };
+        let collected = aggregates.iter().filter(|aggregate| &*aggregate.function == "collect");
+        stream.lengths.extend(collected.map(|aggregate| (aggregate.slot, before / rows)));
         stream.push(rows, |input| OperatorKind::Aggregate { input, keys, aggregates });
         if !imports.is_empty() {
             slots.extend(imports.iter().copied());

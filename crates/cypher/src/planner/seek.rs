@@ -7,6 +7,7 @@ use std::sync::Arc;
 use model::{Schema, Set, Subject};
 
 use super::cost::{CostModel, End};
+use super::length::length_of;
 use super::step::{Condition, ConditionKind, Problem};
 use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::plan::conditions::property_of_slot;
@@ -103,11 +104,7 @@ fn seeks_by_element_id<'a>(problem: &'a Problem<'_>, bound: &'a Set<SlotId>) -> 
         let is_edge = |edge: &GraphEdge| edge.slot == slot && edge.length == EdgeLength::One;
         let edge = problem.graph.edges.iter().position(is_edge)?;
         let needs = problem.needs(value);
-        let rows = match &value.kind {
-            ExpressionKind::List(items) if is_list => items.len() as f64,
-            _ if is_list => super::LIST_LENGTH,
-            _ => 1.0,
-        };
+        let rows = if is_list { length_of(value) } else { 1.0 };
         let is_possible = !bound.contains(&slot) && !needs.contains(&slot);
         is_possible.then(|| Seek {
             target: SeekTarget::Edge(edge),
@@ -143,11 +140,7 @@ fn element_id_of_slot(expression: &Expression) -> Option<SlotId> {
 
 /// Of `count` that are in the index.
 fn rows_of(seek: &Seek, cost: &CostModel<'_>, count: f64, is_unique: bool) -> f64 {
-    let lists = match seek.equal.last().map(|list| &list.kind) {
-        Some(ExpressionKind::List(items)) if seek.is_list => items.len() as f64,
-        _ if seek.is_list => super::LIST_LENGTH,
-        _ => 1.0,
-    };
+    let lists = seek.equal.last().filter(|_| seek.is_list).map_or(1.0, length_of);
     if is_unique && seek.equal.len() == seek.keys.len() {
         return lists;
     }

@@ -6,6 +6,7 @@ use model::{Map, Set};
 
 use super::cost::CostModel;
 use super::index_union::IndexUnion;
+use super::length::length_of;
 use super::seek::{Seek, SeekTarget, seeks};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::plan::conditions::{id_of_slot, property_of_slot};
@@ -80,10 +81,7 @@ impl Lookup {
     pub(super) fn rows(&self) -> f64 {
         match &self.value {
             LookupValue::One(_) => 1.0,
-            LookupValue::Any(list) => match &list.kind {
-                ExpressionKind::List(items) => items.len() as f64,
-                _ => super::LIST_LENGTH,
-            },
+            LookupValue::Any(list) => length_of(list),
         }
     }
 }

@@ -172,6 +172,7 @@ impl Copying<'_> {
             statistics,
             capabilities: self.view.capabilities(),
             interrupt: self.interrupt,
+            seen: &[],
         };
         let compiled = cypher::compile_with(query, &context, &OptimizerConfig::default())?;
         let Statement::Query(_, plan) = compiled.statement else {
@@ -186,6 +187,7 @@ impl Copying<'_> {
             settings: RunSettings::default(),
             memory: &memory,
             transactions: None,
+            replanner: None,
         };
         exec::run(&plan, GraphAccess::Read(self.view), environment, &mut |rows, columns| {
             let id = |row| match columns[0].value(row) {

@@ -41,9 +41,10 @@ impl Session {
         let view = self.view(snapshot.as_deref())?;
         let around = self.around(view, &*registry, compiled);
         let asks_others = has_sources || is_ring(self.database.path());
-        let mut report = PlanReport::profile(&compiled.plan, summary, &phases, &around, asks_others);
+        let plan = summary.replanned.last().map_or(&compiled.plan, |turn| &turn.plan);
+        let mut report = PlanReport::profile(plan, summary, &phases, &around, asks_others);
         let ground = Ground { view, catalog: &*registry, interrupt: &self.interrupt };
-        if !has_sources && let Some(advice) = advice::of_profile(text, &compiled.plan, &report, &ground)? {
+        if !has_sources && let Some(advice) = advice::of_profile(text, plan, &report, &ground)? {
             report.advise(advice);
         }
         Ok(report)

@@ -169,6 +169,11 @@ fn engines() -> Vec<(&'static str, Box<dyn Engine>)> {
         (engine.settings, engine.spills) = (settings, true);
         Box::new(engine)
     };
+    let replanning = |store: ReferenceStore, settings: RunSettings, spills: bool| -> Box<dyn Engine> {
+        let mut engine = Bare::new(Box::new(store));
+        (engine.settings, engine.spills, engine.replans) = (settings, spills, true);
+        Box::new(engine)
+    };
     let default = RunSettings::default();
     let small = RunSettings { batch_rows: 2, ..default };
     let parallel = RunSettings { threads: 2, parallel_nodes_min: 1, batch_rows: 3, ..default };
@@ -180,6 +185,8 @@ fn engines() -> Vec<(&'static str, Box<dyn Engine>)> {
         ("two threads", bare(ReferenceStore::with_batch_rows(2), parallel, OptimizerConfig::default())),
         ("two threads, everything spills", spilling(ReferenceStore::with_batch_rows(2), parallel)),
         ("one thread, everything spills", spilling(ReferenceStore::new(), small)),
+        ("re-planned at every horizon", replanning(ReferenceStore::new(), small, false)),
+        ("two threads, re-planned at every horizon", replanning(ReferenceStore::with_batch_rows(2), parallel, true)),
         ("native, everything spills", Box::new(Native::spilling(2))),
         ("native", Box::new(Native::new(1))),
         ("native, from files", Box::new(Native::reopening(2))),

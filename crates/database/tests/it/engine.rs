@@ -2,10 +2,10 @@
 
 use cypher::catalog::CompileContext;
 use cypher::optimizer::OptimizerConfig;
-use cypher::plan::{Plan, PlanMode, Prefix, Statement, explain};
+use cypher::plan::{HorizonId, Plan, PlanMode, Prefix, Statement, explain};
 use database::registry::Registry;
 use database::{Config, Database, Entities, Error, Parameters, Value};
-use exec::{Environment, QueryMemory, RunSettings, SpillSpace, Transactions};
+use exec::{Environment, QueryMemory, ReplanRule, Replanning, RunSettings, SpillSpace, Transactions};
 use model::platform::Clock;
 use model::procedure::GraphAccess;
 use model::{GraphStore, Interrupt, MemoryBudget, ReadView, WriteTransaction, error};
@@ -105,6 +105,10 @@ pub(crate) struct Bare {
     pub(crate) optimizer: OptimizerConfig,
     /// True if queries may hold so little that everything spills.
     pub(crate) spills: bool,
+    /// True if the rest of a plan is made anew at every horizon.
+    pub(crate) replans: bool,
+    /// The number of times that this was done.
+    pub(crate) replanned: usize,
 }
 
 impl Bare {
@@ -116,16 +120,24 @@ impl Bare {
             settings,
             optimizer,
             spills: false,
+            replans: false,
+            replanned: 0,
         }
     }
 
-    fn compile(&self, text: &str, view: &dyn ReadView) -> Result<(Prefix, std::sync::Arc<Plan>), Error> {
+    fn compile(
+        &self,
+        text: &str,
+        view: &dyn ReadView,
+        seen: &[(HorizonId, u64)],
+    ) -> Result<(Prefix, std::sync::Arc<Plan>), Error> {
         let context = CompileContext {
             catalog: &self.registry,
             schema: view.schema(),
             statistics: view.statistics(),
             capabilities: view.capabilities(),
             interrupt: &Interrupt::new(),
+            seen,
         };
         match cypher::compile_with(text, &context, &self.optimizer)?.statement {
             Statement::Query(prefix, plan) => Ok((prefix, plan)),
@@ -137,7 +149,7 @@ impl Bare {
 impl Engine for Bare {
     fn run(&mut self, text: &str, parameters: &Parameters) -> Result<Answer, Error> {
         let view = self.store.read()?;
-        let (prefix, plan) = self.compile(text, &*view)?;
+        let (prefix, plan) = self.compile(text, &*view, &[])?;
         let columns = plan.columns.iter().map(|(name, _)| name.to_string()).collect();
         let mut answer = Answer { columns, ..Answer::default() };
         if prefix == Prefix::Explain {
@@ -147,6 +159,10 @@ impl Engine for Bare {
         let (interrupt, clock) = (Interrupt::new(), StoppedClock);
         let own = OwnTransactions(&*self.store);
         let memory = if self.spills { hardly_any_memory() } else { QueryMemory::unlimited() };
+        let this = &*self;
+        let compile = move |view: &dyn ReadView, seen: &[_]| this.compile(text, view, seen).map(|(_, plan)| Some(plan));
+        let rule = ReplanRule { factor: 1.0, work_min: 0.0 };
+        let replanning = Replanning { plan: &plan, rule, compile: &compile, rests: None };
         let environment = Environment {
             parameters,
             procedures: &self.registry.procedures,
@@ -155,25 +171,31 @@ impl Engine for Bare {
             settings: self.settings,
             memory: &memory,
             transactions: None,
+            replanner: self.replans.then_some(&replanning as _),
         };
         let mut kept = Vec::new();
         let mut keep = |rows: usize, columns: &[std::sync::Arc<model::Column>]| {
             kept.push((columns.to_vec(), rows));
             Ok(true)
         };
-        if plan.mode == PlanMode::Batches {
+        let summary = if plan.mode == PlanMode::Batches {
             let environment = Environment { transactions: Some(&own), ..environment };
-            answer.counters = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?.counters;
+            let summary = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?;
             collect(&mut answer, &kept, &*self.store.read()?)?;
+            summary
         } else if plan.mode == PlanMode::Read {
-            answer.counters = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?.counters;
+            let summary = prepared.run(GraphAccess::Read(&*view), environment, &mut keep)?;
             collect(&mut answer, &kept, &*view)?;
+            summary
         } else {
             let mut transaction = self.store.write()?;
-            answer.counters = prepared.run(GraphAccess::Write(&mut *transaction), environment, &mut keep)?.counters;
+            let summary = prepared.run(GraphAccess::Write(&mut *transaction), environment, &mut keep)?;
             collect(&mut answer, &kept, transaction.view())?;
             transaction.commit()?;
-        }
+            summary
+        };
+        answer.counters = summary.counters;
+        self.replanned += summary.replanned.len();
         Ok(answer)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{Config, Database, Durability, ErrorCode, Parameters, QueryResult, Result, Session, Value};
+use database::{Config, Database, Durability, ErrorCode, Parameters, QueryResult, ReplanRule, Result, Session, Value};
 use model::Consumer;
 use testing::Folder;
 use testing::random::{SeededRandom, seed_or};
@@ -34,8 +34,12 @@ impl Fixture {
     }
 
     fn of(threads: usize, nodes: i64) -> Fixture {
+        Fixture::replanning(threads, nodes, ReplanRule::default())
+    }
+
+    fn replanning(threads: usize, nodes: i64, replan: ReplanRule) -> Fixture {
         let folder = Folder::new();
-        let config = Config { durability: Durability::Off, threads, ..Config::default() };
+        let config = Config { durability: Durability::Off, threads, replan, ..Config::default() };
         let database = Database::open(&folder.join("store.knot"), config).expect("a store can be opened");
         let mut session = database.session();
         for text in [
@@ -181,8 +185,8 @@ const WITHOUT_ROWS: &[&str] = &["CREATE REL TABLE", "CREATE SORT KEY"];
 
 #[test]
 fn every_operator_can_be_stopped_at_every_check() {
-    // The last two are of attached databases: see below.
-    let elsewhere = ["DropSortKey", "DropConstraint", "DropIndex", "PushedAggregate", "PushedJoin"];
+    // The last two are of attached databases, and no plan shows `Held`: see below.
+    let elsewhere = ["DropSortKey", "DropConstraint", "DropIndex", "Held", "PushedAggregate", "PushedJoin"];
     let mut seen = BTreeSet::from(elsewhere.map(str::to_owned));
     for threads in [1, 2] {
         let mut fixture = Fixture::new(threads);
@@ -211,6 +215,27 @@ fn every_operator_can_be_stopped_at_every_check() {
         source.lines().filter_map(|line| line.trim().strip_prefix("Kind::")?.split("=> \"").nth(1)?.split('"').next());
     let missing: Vec<&str> = names.filter(|name| !seen.contains(*name)).collect();
     assert!(missing.is_empty(), "no statement here has the operators {missing:?}");
+}
+
+#[test]
+fn a_statement_whose_rest_is_made_anew_can_be_stopped() {
+    for threads in [1, 2] {
+        let mut fixture = Fixture::replanning(threads, NODES, ReplanRule { factor: 1.0, work_min: 0.0 });
+        for text in [
+            "MATCH (n:N) WITH DISTINCT n.id AS x MATCH (m:N {id: x}) RETURN m.s",
+            "MATCH (n:N) WITH n ORDER BY n.s MATCH (n)-[:R]->(m) WITH m, count(*) AS c MATCH (m)-[:R]->(o) RETURN o.id, c",
+            "MATCH (n:N) WITH n.k AS k, count(*) AS c MATCH (n:N {k: k}) SET n.x = c RETURN n.id",
+        ] {
+            let (result, checks) = fixture.stop(text, true);
+            let rows = result.rows().count() as u64;
+            assert!(checks > rows / ROWS_BETWEEN_CHECKS, "{text}: {checks} checks for {rows} rows");
+            fixture.session.begin().expect("a transaction");
+            let report = fixture.run(&format!("PROFILE {text}"), u64::MAX / 2).0.expect(text).summary.report;
+            fixture.session.rollback().expect("it is undone");
+            let report = report.expect("a profile");
+            assert!(report.text().contains("planned anew after"), "{}", report.text());
+        }
+    }
 }
 
 #[cfg(feature = "sqlite")]

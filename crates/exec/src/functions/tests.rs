@@ -58,7 +58,8 @@ fn examples_run_as_queries() {
     let parameters = names.into_iter().zip(fixture.example_values()).collect();
     let (schema, statistics) = (fixture.view.schema(), fixture.view.statistics());
     let (capabilities, interrupt) = (fixture.view.capabilities(), model::Interrupt::new());
-    let compile_context = CompileContext { catalog: &catalog, schema, statistics, capabilities, interrupt: &interrupt };
+    let compile_context =
+        CompileContext { catalog: &catalog, schema, statistics, capabilities, interrupt: &interrupt, seen: &[] };
     let clock = CountingClock::default();
     let environment = Environment {
         parameters: &parameters,
@@ -68,6 +69,7 @@ fn examples_run_as_queries() {
         settings: RunSettings::default(),
         memory: &QueryMemory::unlimited(),
         transactions: None,
+        replanner: None,
     };
     for (text, expected) in scalar_functions().flat_map(|function| function.examples) {
         let query = format!("WITH $n AS n, $r AS r, $p AS p RETURN {text} AS value");

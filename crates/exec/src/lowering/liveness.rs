@@ -97,6 +97,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
     match &plan.kind {
         OperatorKind::Unit
         | OperatorKind::Argument { .. }
+        | OperatorKind::Held { .. }
         | OperatorKind::CreateRule { .. }
         | OperatorKind::DeclareEnds { .. }
         | OperatorKind::CreateSortKey { .. }

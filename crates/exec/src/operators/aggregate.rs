@@ -219,8 +219,11 @@ impl Physical for Aggregate {
             gathered[0].make_room()?;
             let Gathering { state, charge, .. } = gathered.remove(0);
             let room = Room { charge: &charge, interrupt: scope.runtime.environment.interrupt };
-            return push_in_batches(scope, state.finish(self, room)?, sink);
+            let groups = state.finish(self, room)?;
+            scope.runtime.announce(Some(groups.rows as u64));
+            return push_in_batches(scope, groups, sink);
         }
+        scope.runtime.announce(None);
         self.push_spilled(scope, gathered, sink)
     }
 }

@@ -63,9 +63,11 @@ impl Physical for Sort {
             sorter.push(chunk, &keys, interrupt)?;
             Ok(Flow::Continue)
         })?;
+        scope.runtime.announce(None);
         match sorter.finish(&keys, interrupt)? {
             Sorted::InMemory(chunk, _charge) => {
                 let order = sorted_rows(&keys(&chunk)?, chunk.rows, interrupt)?;
+                scope.runtime.announce(Some(chunk.rows as u64));
                 push_rows(scope, &chunk, &self.keep, &order, sink)
             }
             Sorted::Runs(runs) => runs.push(&self.keep, interrupt, sink),

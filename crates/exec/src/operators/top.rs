@@ -99,6 +99,7 @@ impl Physical for Top {
             self.take(scope, chunk, limit, &mut candidates)?;
             Ok(Flow::Continue)
         })?;
+        scope.runtime.announce(None);
         let (buffer, _charge) = match candidates.sorter {
             None => (candidates.buffer, candidates.charge),
             Some(sorter) => match sorter.finish(&|chunk| self.keys.evaluate(scope, chunk), interrupt)? {
@@ -112,6 +113,7 @@ impl Physical for Top {
         };
         let chunk = self.first(scope, buffer, limit)?;
         let rows: Vec<u32> = (0..chunk.rows as u32).collect();
+        scope.runtime.announce(Some(chunk.rows as u64));
         push_rows(scope, &chunk, &self.keep, &rows, sink)
     }
 }

@@ -85,7 +85,8 @@ fn compile(view: &dyn model::ReadView, text: &str) -> Result<Arc<cypher::plan::P
     let catalog = Functions::new();
     let (schema, statistics, capabilities) = (view.schema(), view.statistics(), view.capabilities());
     let interrupt = Interrupt::new();
-    let context = CompileContext { catalog: &catalog, schema, statistics, capabilities, interrupt: &interrupt };
+    let context =
+        CompileContext { catalog: &catalog, schema, statistics, capabilities, interrupt: &interrupt, seen: &[] };
     match cypher::compile(text, &context)? {
         Statement::Query(_, plan) => Ok(plan),
         _ => panic!("{text} is not a query"),
@@ -111,6 +112,7 @@ pub(crate) fn run_with(
         settings,
         memory,
         transactions: None,
+        replanner: None,
     };
     let mut rows = Vec::new();
     let mut sink = |count: usize, columns: &[Arc<Column>]| {

@@ -51,8 +51,14 @@ impl Bench {
         let capabilities = view.capabilities();
         let (schema, statistics) = (view.schema(), view.statistics());
         let interrupt = Interrupt::new();
-        let context =
-            CompileContext { catalog: &self.functions, schema, statistics, capabilities, interrupt: &interrupt };
+        let context = CompileContext {
+            catalog: &self.functions,
+            schema,
+            statistics,
+            capabilities,
+            interrupt: &interrupt,
+            seen: &[],
+        };
         let compiled = cypher::compile_with(text, &context, config).map_err(|error| error.render(text))?;
         let Statement::Query(_, plan) = &compiled.statement else { return Err("expected a query".to_string()) };
         let parameters: Map<Arc<str>, Value> = Map::default();
@@ -64,6 +70,7 @@ impl Bench {
             memory,
             settings,
             transactions: None,
+            replanner: None,
         };
         let mut rows = Vec::new();
         let mut sink = |count: usize, columns: &[Arc<model::Column>]| {

@@ -48,6 +48,7 @@ fn name(kind: &OperatorKind) -> &'static str {
     match kind {
         Kind::Unit => "Unit",
         Kind::Argument { .. } => "Argument",
+        Kind::Held { .. } => "Held",
         Kind::NodeScan { .. } => "NodeScan",
         Kind::NodeLookup { .. } => "NodeLookup",
         Kind::IndexSeek { on_edges: false, range: IndexRange::All, .. } => "NodeIndexSeek",
@@ -121,7 +122,7 @@ impl Details<'_> {
         use OperatorKind as Kind;
         match kind {
             Kind::Unit | Kind::Apply { .. } | Kind::SemiApply { .. } | Kind::CrossProduct { .. } => String::new(),
-            Kind::Argument { slots } | Kind::Distinct { slots, .. } => self.slots(slots),
+            Kind::Argument { slots } | Kind::Held { slots } | Kind::Distinct { slots, .. } => self.slots(slots),
             Kind::Optional { slots, .. } | Kind::Union { slots, .. } | Kind::Import { slots, .. } => self.slots(slots),
             Kind::ForEach { slots, result, batches, .. } => self.for_each(slots, *result, batches.as_ref()),
             Kind::NodeUnionScan { slot, labels, any, .. } => self.union_scan(*slot, labels, any),
