@@ -5,6 +5,7 @@ A promise is broken where less than half of the time that it said would be saved
     KNOT=target/release/knot python3 benchmarks/advice.py FOLDER [CASES] [SEED]
 """
 
+import collections
 import json
 import os
 import random
@@ -16,7 +17,8 @@ PERSONS = 100_000
 PRODUCTS = 20_000
 SCHEMA = [
     f"UNWIND range(0, {PERSONS - 1}) AS i CREATE (:Person {{id: i, name: 'p' + i, age: (i * 7919) % 90,"
-    " city: 'c' + toInteger(sqrt((i * 104729) % 250000)), joined: (i * 31) % 3650, score: ((i * 17) % 1000) / 10.0})",
+    " city: 'c' + toInteger(sqrt((i * 104729) % 250000)), joined: (i * 31) % 3650, score: ((i * 17) % 1000) / 10.0,"
+    " email: 'p' + i + '@example.org', born: date('1950-01-01') + duration({days: (i * 31) % 20000})})",
     f"UNWIND range(0, {PRODUCTS - 1}) AS i CREATE (:Product {{sku: 's' + i, price: (i * 13) % 500, kind: 'k' + (i % 40)}})",
     "CREATE INDEX FOR (p:Person) ON (p.id)",
     "CREATE INDEX FOR (p:Product) ON (p.sku)",
@@ -54,6 +56,25 @@ def statement(draw):
         lambda: f"MATCH (p:Person) WHERE p.score > {draw.choice([1.0, 50.0, 99.8])} RETURN p.city, max(p.age)",
         lambda: f"MATCH (p:Person) RETURN p.id ORDER BY p.joined DESC LIMIT {draw.choice([5, 100])}",
         lambda: f"MATCH (a:Person {{id: {number}}}), (b:Person {{name: {name}}}) MATCH q = shortestPath((a)-[*..3]-(b)) RETURN length(q)",
+        # For a constraint: a unique property stands for its node.
+        lambda: f"MATCH (p:Person)-[:BOUGHT]->(b:Product) WHERE b.price < {draw.choice([20, 400])} RETURN count(DISTINCT p.email)",
+        lambda: f"MATCH (p:Person)-[:BOUGHT]->(b) WHERE p.age < {draw.choice([5, 80])} RETURN p.email, count(*), min(b.price)",
+        lambda: f"MATCH (p:Person)-[:BOUGHT]->(b:Product) WHERE p.joined < {draw.choice([30, 3000])} RETURN DISTINCT b.sku",
+        # For a rewrite: functions around a property, parts of it, and labels, types and directions that are left open.
+        lambda: f"MATCH (p:Person) WHERE toLower(p.name) = {name} RETURN p.age",
+        lambda: f"MATCH (p:Person) WHERE trim(p.email) IN ['p{number}@example.org', 'p5@example.org'] RETURN p.id",
+        lambda: f"MATCH (p:Person) WHERE toInteger(p.joined) < {draw.choice([3, 50, 3000])} RETURN sum(p.age)",
+        lambda: f"MATCH (p:Person) WHERE p.born.year = {draw.randrange(1950, 2005)} RETURN count(p.city)",
+        lambda: f"MATCH (p:Person) WHERE p.born.year > {draw.randrange(1950, 2004)} RETURN max(p.score)",
+        lambda: f"MATCH (p:Person) WHERE p.email =~ 'p{draw.randrange(10, 9999)}.*' RETURN p.id",
+        lambda: f"MATCH (p:Person) WHERE left(p.name, 4) = 'p{draw.randrange(100, 1000)}' RETURN count(p.age)",
+        lambda: f"MATCH (p {{id: {number}}}) RETURN p.name",
+        lambda: f"MATCH (p)-[:BOUGHT]->(b) WHERE p.name = {name} RETURN b.sku",
+        lambda: f"MATCH (p) WHERE p.price = {draw.randrange(500)} RETURN count(*)",
+        lambda: f"MATCH (p:Person)-[:BOUGHT]-(b:Product) WHERE b.price < {draw.choice([2, 100])} RETURN count(*)",
+        lambda: f"MATCH (p:Person {{id: {number}}})--(b:Product) RETURN b.sku",
+        lambda: f"MATCH (p:Person)-->(b:Product {{sku: 's{draw.randrange(PRODUCTS)}'}}) RETURN p.name",
+        lambda: f"MATCH (:Person {{id: 1}})-[r]->(b:Person) WHERE r.since < {draw.choice([3, 2000])} RETURN sum(b.age)",
     ]
     return draw.choice(forms)()
 
@@ -69,6 +90,7 @@ def main():
     print(f"seed {seed}, {cases} statements")
     draw = random.Random(seed)
     advised = kept = broken = nothing = 0
+    kinds = collections.Counter()
     ratios = []
     for _ in range(cases):
         text = statement(draw)
@@ -77,6 +99,9 @@ def main():
             nothing += 1
             continue
         for held in told["recommendations"]:
+            kinds[held["kind"]] += 1
+            if held["kind"] == "rewrite" and not held["measured"]["hasSameRows"]:
+                sys.exit(f"other rows as {held['statement']}: {text}")
             for time, found in zip(held["times"], held["measured"]["times"]):
                 promised = time["beforeNs"] - time["predictedNs"]
                 saved = found["beforeNs"] - found["afterNs"]
@@ -94,6 +119,7 @@ def main():
                 )
     ratios.sort()
     middle = ratios[len(ratios) // 2] if ratios else float("nan")
+    print(", ".join(f"{count} × {kind}" for kind, count in sorted(kinds.items())))
     print(f"{advised} promises for {cases - nothing} statements: {kept} kept, {broken} broken ({100 * broken / max(advised, 1):.1f} %)")
     print(f"measured over predicted time: median {middle:.2f}, from {ratios[0]:.2f} to {ratios[-1]:.2f}" if ratios else "")
     sys.exit(1 if broken > 0.1 * advised else 0)

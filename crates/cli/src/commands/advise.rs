@@ -191,7 +191,8 @@ fn to_json(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
             Remedy::Schema(_) => None,
         };
         json!({
-            "kind": held.remedy.kind(), "statement": held.remedy.statement(), "of": of, "premise": held.premise, "times": times.collect::<Vec<_>>(), "savedNs": held.saved_ns(workload),
+            "kind": held.remedy.kind(), "statement": held.remedy.statement(), "of": of, "premise": held.premise,
+            "times": times.collect::<Vec<_>>(), "savedNs": held.saved_ns(workload),
             "entries": held.entries, "bytes": held.bytes, "buildNs": held.build_ns, "writeNs": held.write_ns,
             "measured": measured,
         })

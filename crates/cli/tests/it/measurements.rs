@@ -113,7 +113,31 @@ fn statements_are_recorded_run_again_and_advised_on() {
     fails(&["replay", "t.jsonl", "--on", "bolt://127.0.0.1:1", "--writes"], "--writes");
     fails(&["advise", "none.knot", "RETURN 1"], "none.knot");
     let passed_over = folder.run(&["advise", "s.knot", "RETRUN 1; RETURN 2"]).ok();
-    assert!(passed_over.contains("SYNTAX") && passed_over.contains("no index and no sort key"), "{passed_over}");
+    assert!(passed_over.contains("SYNTAX") && passed_over.contains("no index, constraint, sort key"), "{passed_over}");
+}
+
+#[test]
+fn statements_are_advised_to_be_written_otherwise_as_long_as_the_data_allow_it() {
+    let folder = Folder::new();
+    let names = "UNWIND range(1, 30000) AS i CREATE (:Person {name: 'p' + i, age: i % 90})";
+    folder.run(&["s.knot", "-c", names]).ok();
+    let read = "MATCH (p:Person) WHERE toLower(p.name) = 'p7' RETURN p.age";
+    let advice = folder.run(&["advise", "s.knot", read, "--verify"]).ok();
+    for expected in [
+        "1. write statement 1 as MATCH (p:Person) WHERE p.name = 'p7' RETURN p.age;",
+        "toLower() leaves name of each :Person node as it is, now: it must stay so",
+        "measured: it gives the same rows",
+        "2. CREATE INDEX FOR (n:Person) ON (n.name);",
+    ] {
+        assert!(advice.contains(expected), "{expected} in {advice}");
+    }
+    let json = folder.run(&["advise", "s.knot", read, "--json"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let first = &json["recommendations"][0];
+    assert_eq!((&first["kind"], &first["of"]), (&"rewrite".into(), &1.into()), "{first}");
+    folder.run(&["s.knot", "-c", "CREATE (:Person {name: 'Q'})"]).ok();
+    let advice = folder.run(&["advise", "s.knot", read]).ok();
+    assert!(!advice.contains("write statement"), "one name is not in lower case: {advice}");
 }
 
 #[test]
