@@ -7,14 +7,15 @@ use exec::OperatorProfile;
 use exec::profile::Summary;
 use serde_json::{Value as Json, json};
 
-use crate::advice::ProfileAdvice;
 use crate::estimate::{Around, TimeEstimate};
 use crate::phases::Phases;
 use crate::statements::without_literals_and_texts;
+pub use advised::ProfileAdvice;
 pub(crate) use findings::picked_scans;
 use findings::{Evidence, FACTOR_SHOWN, estimate_factor};
 pub(crate) use waterfall::waits_json;
 
+mod advised;
 mod findings;
 mod replanned;
 pub(crate) mod statements;

@@ -174,13 +174,13 @@ fn to_json(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
         })
     });
     let recommendations = advice.recommendations.iter().enumerate().map(|(at, held)| {
-        let times = held.times.iter().map(|time| {
-            json!({ "statement": time.statement + 1, "beforeNs": time.before_ns, "predictedNs": time.after_ns })
-        });
+        let times = held.times.iter().map(
+            |time| json!({ "statement": time.statement + 1, "beforeNs": time.before_ns, "predictedNs": time.after_ns }),
+        );
         let measured = verified.and_then(|verified| verified.get(at)).map(|of| {
-            let times = of.times.iter().map(|time| {
-                json!({ "statement": time.statement + 1, "beforeNs": time.before_ns, "afterNs": time.after_ns })
-            });
+            let times = of.times.iter().map(
+                |time| json!({ "statement": time.statement + 1, "beforeNs": time.before_ns, "afterNs": time.after_ns }),
+            );
             json!({
                 "times": times.collect::<Vec<_>>(), "bytes": of.bytes, "buildNs": of.build_ns,
                 "hasSameRows": of.has_same_rows,

@@ -165,7 +165,7 @@ fn another_text_of_a_statement_is_found_where_the_data_allow_it() {
 fn a_constraint_is_advised_where_values_are_unique_and_many_are_looked_up() {
     let folder = Folder::new();
     let database = shop(&folder);
-    let many = "UNWIND range(0, 30000) AS i MATCH (p:Product {sku: 's' + i}) RETURN count(p.id)";
+    let many = "UNWIND range(0, 500) AS i MATCH (p:Product {sku: 's' + i}) RETURN count(p.id)";
     let unique = "CREATE CONSTRAINT FOR (n:Product) REQUIRE n.sku IS UNIQUE";
     assert_eq!(advised(&database, &[statement(many)]), [unique]);
     let mut session = database.session();
