@@ -104,7 +104,7 @@ pub use model::meter::{Wait, Waits};
 pub use model::{Error, ErrorCode, Interrupt, IsolationLevel, Priority, Result, Value};
 pub use outlook::{Action, Outlook};
 pub use phases::{Phase, Phases};
-pub use plan_report::{Part, PartKind, PlanLine, PlanReport, Waterfall};
+pub use plan_report::{Part, PartKind, PlanLine, PlanReport, ProfileAdvice, Waterfall};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};
