@@ -100,7 +100,7 @@ def main():
             continue
         for held in told["recommendations"]:
             kinds[held["kind"]] += 1
-            if held["kind"] == "rewrite" and not held["measured"]["hasSameRows"]:
+            if held["kind"] == "rewrite" and held["measured"]["hasSameRows"] is False:
                 sys.exit(f"other rows as {held['statement']}: {text}")
             for time, found in zip(held["times"], held["measured"]["times"]):
                 promised = time["beforeNs"] - time["predictedNs"]

@@ -188,12 +188,32 @@ impl StringColumn {
     /// Rows that lie in `bytes` as [`StringColumn::offsets`] tells it; `None` if offsets fall, leave the text or cut a
     /// character.
     pub fn from_parts(offsets: Vec<u64>, bytes: String) -> Option<StringColumn> {
-        let ends_match = offsets.first() == Some(&0) && offsets.last() == Some(&(bytes.len() as u64));
-        let is_sound = ends_match
-            && offsets.is_sorted()
-            && (bytes.is_ascii() || offsets.iter().all(|&at| bytes.is_char_boundary(at as usize)));
-        is_sound.then_some(StringColumn { offsets, bytes, coded: None })
+        are_offsets_of(&offsets, &bytes).then_some(StringColumn { offsets, bytes, coded: None })
     }
+
+    /// Adds rows that lie in `text` as [`StringColumn::offsets`] tells it; false, and nothing is added, if offsets fall, leave the
+    /// text or cut a character.
+    #[must_use]
+    pub fn append_parts(&mut self, offsets: &[u64], text: &str) -> bool {
+        if !are_offsets_of(offsets, text) {
+            return false;
+        }
+        if self.coded.is_some() {
+            self.lay();
+        }
+        let before = self.bytes.len() as u64;
+        self.bytes.push_str(text);
+        self.offsets.extend(offsets[1..].iter().map(|end| before + end));
+        true
+    }
+}
+
+/// True if rows lie in a text so, end to end and whole.
+fn are_offsets_of(offsets: &[u64], text: &str) -> bool {
+    let ends_match = offsets.first() == Some(&0) && offsets.last() == Some(&(text.len() as u64));
+    ends_match
+        && offsets.is_sorted()
+        && (text.is_ascii() || offsets.iter().all(|&at| text.is_char_boundary(at as usize)))
 }
 
 impl<'a> FromIterator<&'a str> for StringColumn {
@@ -221,7 +241,12 @@ mod tests {
             [(&[][..], ""), (&[0, 2], "aé"), (&[1, 3], "aé"), (&[0, 2, 3], "aé"), (&[0, 3, 1, 3], "abc")]
         {
             assert!(of(offsets, text).is_none(), "{offsets:?} of {text:?}");
+            let mut column: StringColumn = ["b"].into_iter().collect();
+            assert!(!column.append_parts(offsets, text) && column.len() == 1, "{offsets:?} of {text:?}");
         }
+        let mut column = StringColumn::coded(Arc::new(["b"].into_iter().collect()), vec![0, 0]);
+        assert!(column.append_parts(&[0, 1, 1, 3], "aé") && column.append_parts(&[0], ""));
+        assert_eq!(column.iter().collect::<Vec<_>>(), ["b", "b", "a", "", "é"]);
     }
 
     #[test]

@@ -461,6 +461,7 @@ pub fn range<S: BlockSource>(source: &S, kind: Option<Kind>, run: Range<u64>) ->
             _ => gather_parts::<T, S>(source, run, count),
         }),
         Some(Kind::String) if texts::is_in_dictionaries(source, &run) => texts::of_run(source, &run),
+        Some(Kind::String) if texts::is_plain(source, &run) => texts::of_plain_run(source, &run),
         _ => gather_from(source, kind, run, count),
     }
 }

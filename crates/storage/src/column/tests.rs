@@ -8,7 +8,8 @@ use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_
 use model::{Column, ErrorCode, FixedKind, Value};
 use testing::random::{SeededRandom, seed_or};
 
-use super::block::Encoding;
+use super::access::Block;
+use super::block::{BlockHeader, Encoding};
 use super::read::{gather, kind_of, range};
 use super::{BlockSource, ColumnWriter, MemoryColumn};
 use crate::format::COLUMN_BLOCK_ROWS;
@@ -45,7 +46,7 @@ fn every_kind_reads_back() {
     let mut random = SeededRandom::new(seed);
     let rows = 2 * COLUMN_BLOCK_ROWS + 1_234;
     type Make = fn(&mut SeededRandom) -> Value;
-    let kinds: [(&str, Encoding, Make); 20] = [
+    let kinds: [(&str, Encoding, Make); 21] = [
         ("small integers", Encoding::Packed(FixedKind::Int), |random| Value::Int(random.below(100) as i64 - 50)),
         ("all integers", Encoding::Packed(FixedKind::Int), |random| Value::Int(random.next_u64() as i64)),
         ("one integer", Encoding::Packed(FixedKind::Int), |_| Value::Int(-7)),
@@ -90,6 +91,10 @@ fn every_kind_reads_back() {
         }),
         ("few texts", Encoding::StringDictionary, |random| Value::string(&format!("text {}", random.below(20)))),
         ("many texts", Encoding::StringPlain, |random| Value::string(&format!("{}", random.next_u64()))),
+        ("texts of many scripts", Encoding::StringPlain, |random| {
+            let number = random.next_u64();
+            Value::string(&["", "ß", "数", "🜁"].map(|part| format!("{part}{}", number >> 40)).concat())
+        }),
         ("mixture", Encoding::Mixed, |random| {
             if random.chance(50) { Value::Int(1) } else { Value::list(vec![Value::string("é"), Value::Bool(true)]) }
         }),
@@ -185,6 +190,56 @@ fn values_of_time_out_of_their_bounds_are_told_at_their_block() {
         }
         assert!(gather(&memory, kind, &positions[..2]).is_ok());
     }
+}
+
+/// A block with bytes of its own.
+struct OneBlock {
+    header: BlockHeader,
+    bytes: Vec<u8>,
+}
+
+impl BlockSource for OneBlock {
+    fn headers(&self) -> &[BlockHeader] {
+        std::slice::from_ref(&self.header)
+    }
+
+    fn block(&self, _: usize) -> model::Result<Block<'_>> {
+        Ok(Block::held(&self.header, &self.bytes, Path::new("test")))
+    }
+}
+
+/// Whichever byte is damaged, a run of texts is that of its rows one by one, or both are damage.
+#[test]
+fn damaged_texts_are_damage_in_a_run_too() {
+    let (mut memory, mut writer) = (MemoryColumn::default(), ColumnWriter::default());
+    let values: Vec<Value> = (0..40).map(|row| Value::string(&format!("{row}é"))).collect();
+    memory.push(&mut writer, &Column::from_values(&values)).unwrap();
+    memory.seal(writer).unwrap();
+    let (header, kind) = (memory.headers()[0], kind_of(memory.headers()));
+    assert_eq!(header.encoding, Encoding::StringPlain);
+    let bytes = memory.block(0).unwrap().read(0..header.length as usize).unwrap().to_vec();
+    let mut damaged = 0;
+    for at in 0..bytes.len() {
+        for wrong in [0, 1, 0x80, 0xff] {
+            let mut source = OneBlock { header, bytes: bytes.clone() };
+            source.bytes[at] = wrong;
+            let run = range(&source, kind, 0..40);
+            let rows: Result<Vec<Value>, _> =
+                (0..40).map(|row| gather(&source, kind, &[row]).map(|found| found.value(0))).collect();
+            match (run, rows) {
+                (Ok(run), Ok(rows)) => assert!(run.values().eq(rows), "byte {at} is {wrong}"),
+                (Err(error), _) => {
+                    assert_eq!(error.code(), ErrorCode::Corrupt, "byte {at} is {wrong}: {error}");
+                    damaged += 1;
+                }
+                // Each text by itself may be whole where they overlap or leave something out between them, which a run is not.
+                (Ok(_), Err(error)) => {
+                    panic!("byte {at} is {wrong}: a run is whole, and of its rows one is not: {error}")
+                }
+            }
+        }
+    }
+    assert!(damaged > bytes.len(), "{damaged} damages were found in {} bytes", bytes.len());
 }
 
 #[test]

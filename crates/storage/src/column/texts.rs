@@ -1,4 +1,5 @@
-//! Strings of columns as they are read: those of dictionaries once each, the rows as codes.
+//! Strings of columns as they are read: those of dictionaries once each, the rows as codes; those that lie end to end in a run of
+//! rows all at once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -166,4 +167,27 @@ pub(super) fn of_run<S: BlockSource>(source: &S, run: &Range<u64>) -> Result<Col
         Ok(())
     })?;
     Ok(Column::new(ColumnData::String(texts.finish())))
+}
+
+/// True if a run of rows has no nulls, and all its strings lie end to end in their blocks: see [`of_plain_run`].
+pub(super) fn is_plain<S: BlockSource>(source: &S, run: &Range<u64>) -> bool {
+    let blocks = run.start as usize / COLUMN_BLOCK_ROWS..(run.end as usize).div_ceil(COLUMN_BLOCK_ROWS);
+    let are_plain = |headers: &[BlockHeader]| headers.iter().all(|header| header.encoding == Encoding::StringPlain);
+    is_without_nulls(source, run) && source.headers().get(blocks).is_some_and(are_plain)
+}
+
+/// The strings of a run of which [`is_plain`] is true: those of a block are read, verified and copied together.
+pub(super) fn of_plain_run<S: BlockSource>(source: &S, run: &Range<u64>) -> Result<Column> {
+    let mut texts = StringColumn::default();
+    let mut offsets = Vec::new();
+    each_block(source, run, |block, values, rows| {
+        offsets.resize(rows.len() + 1, 0);
+        values.codes(rows.start, &mut offsets);
+        let (first, last) = (offsets[0], offsets[rows.len()]);
+        let bytes = block.read(block.header().far_bytes(first, last))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| block.damage("a text is not UTF-8"))?;
+        offsets.iter_mut().for_each(|offset| *offset = offset.wrapping_sub(first));
+        if texts.append_parts(&offsets, text) { Ok(()) } else { Err(block.damage("its texts do not lie end to end")) }
+    })?;
+    Ok(Column::new(ColumnData::String(texts)))
 }
