@@ -19,7 +19,7 @@ use cypher::plan::{
     SetItem, SlotId, SlotKind,
 };
 use model::limits::BATCH_ROWS;
-use model::{Schema, Statistics, Value};
+use model::{LabelId, Schema, Statistics, Value};
 
 /// Declares the units: their names in Rust and in JSON, nanoseconds, and meanings.
 macro_rules! units {
@@ -54,6 +54,7 @@ units! {
     MergedEdge "mergedEdge" 40.0 "Edge told apart from others of its node to count matches."
     PropertyColumn "propertyColumn" 1_264.0 "Start of reading a property of the rows of an operator."
     Property "property" 0.8 "Property read."
+    Text "text" 6.0 "Property read that is a text of its own."
     LabelTest "labelTest" 1.3 "Test of the labels of a node."
     Expression "expression" 1.6 "Comparison or other operation on one row."
     Function "function" 51.6 "Function of one row, or test of a text."
@@ -91,6 +92,11 @@ impl Unit {
         UNITS[self as usize].1
     }
 }
+
+/// Labels whose sketches of a property are looked at.
+const LABELS_LOOKED_AT: usize = 64;
+/// Different values of a property from which on it may be text without a dictionary.
+const OWN_TEXTS_MIN: u64 = 1_000;
 
 /// An amount of work, by units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,6 +153,18 @@ impl Sizes<'_> {
     fn nodes(&self, labels: &[Arc<str>]) -> f64 {
         let count = |label: &Arc<str>| self.schema.label(label).map_or(0, |id| self.statistics.label(id));
         labels.iter().map(count).min().unwrap_or(self.statistics.nodes) as f64
+    }
+
+    /// True if a property of nodes is text that seldom comes twice, as far as sketches tell: no numbers, and too many values for
+    /// dictionaries. Times of which each is another look the same.
+    fn is_own_text(&self, key: &str) -> bool {
+        let (Some(key), Some(sketches)) = (self.schema.property_key(key), &self.statistics.sketches) else {
+            return false;
+        };
+        let labels = (0..self.schema.labels.len().min(LABELS_LOOKED_AT) as u32).map(LabelId);
+        let of_key = labels.filter_map(|label| sketches.values.get(&(label, key)));
+        let most = of_key.max_by_key(|values| values.present);
+        most.is_some_and(|values| values.numbers.is_none() && values.distinct > OWN_TEXTS_MIN.max(values.present / 2))
     }
 
     /// Entries of an index on a label or an edge type.
@@ -226,7 +244,7 @@ impl Walk<'_> {
         let expressions = operator.expressions();
         let evaluated = rows_evaluated(&operator.kind, first, out);
         for expression in &expressions {
-            add_expression(&mut work, expression, evaluated);
+            add_expression(&mut work, expression, evaluated, self.sizes);
         }
         (self.show)(operator.id, &work);
         self.below(operator, &inputs, times, first);
@@ -458,12 +476,12 @@ fn rows_evaluated(kind: &OperatorKind, first: f64, out: f64) -> f64 {
 }
 
 /// Adds the evaluation of an expression for a number of rows.
-fn add_expression(work: &mut Work, expression: &Expression, rows: f64) {
+fn add_expression(work: &mut Work, expression: &Expression, rows: f64, sizes: Sizes<'_>) {
     match &expression.kind {
         ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) | ExpressionKind::Slot(_) => return,
-        ExpressionKind::Property { .. } => {
+        ExpressionKind::Property { key, .. } => {
             work.add(Unit::PropertyColumn, rows.min(1.0));
-            work.add(Unit::Property, rows);
+            work.add(if sizes.is_own_text(key) { Unit::Text } else { Unit::Property }, rows);
         }
         ExpressionKind::HasLabels { .. } => work.add(Unit::LabelTest, rows),
         ExpressionKind::And(_) => {}
@@ -471,7 +489,7 @@ fn add_expression(work: &mut Work, expression: &Expression, rows: f64) {
         ExpressionKind::Binary { operator, .. } if tests_text(*operator) => work.add(Unit::Function, rows),
         _ => work.add(Unit::Expression, rows),
     }
-    expression.operands().into_iter().for_each(|operand| add_expression(work, operand, rows));
+    expression.operands().into_iter().for_each(|operand| add_expression(work, operand, rows, sizes));
 }
 
 fn tests_text(operator: BinaryOperator) -> bool {

@@ -37,7 +37,7 @@ pub(super) fn counted(trees: &[CountedNode], rows: f64, sizes: Sizes<'_>) -> Cou
 fn add(counted: &mut Counted, node: &CountedNode, (reached, by_edges): (f64, bool), sizes: Sizes<'_>) {
     counted.nodes += reached;
     if let Some(predicate) = &node.predicate {
-        add_expression(&mut counted.tests, predicate, reached);
+        add_expression(&mut counted.tests, predicate, reached, sizes);
     }
     let branches_meet = node.branches.iter().any(|branch| branch.direction == Direction::Both);
     for branch in &node.branches {

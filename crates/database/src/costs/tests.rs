@@ -116,3 +116,17 @@ fn edges_are_counted_once_at_most() {
     let (rows, edges) = counted("MATCH (a:P)-[:K]->(b)-[:K]->(c) RETURN a.id, count(*)");
     assert!((1_000.0..=3_000.0).contains(&rows) && edges <= 1_000.0, "{rows} rows, {edges} edges");
 }
+
+#[test]
+fn texts_of_their_own_are_told_from_those_of_dictionaries() {
+    let (_folder, database) = filled();
+    let text = "UNWIND range(0, 2999) AS i CREATE (:T {name: 't' + i, city: 'c' + i % 9, n: i})";
+    database.session().query(text, &Parameters::default()).expect(text);
+    database.checkpoint().expect("sketches are drawn");
+    let view = database.store().read().expect("it is read");
+    for (key, unit) in [("name", Unit::Text), ("city", Unit::Property), ("n", Unit::Property)] {
+        let text = format!("MATCH (t:T) RETURN max(t.{key})");
+        let work = of_plan(&plan(&database, &*view, &text), Rows::Expected, sizes(&*view));
+        assert_eq!(work.0[unit as usize], 3_000.0, "{text}: {:?}", work.units().collect::<Vec<_>>());
+    }
+}
