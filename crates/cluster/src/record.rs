@@ -169,6 +169,11 @@ impl Record {
         Record { members, ..*self }
     }
 
+    /// True if a bulk load begins or ends with it.
+    pub(crate) fn is_of_load(&self) -> bool {
+        self.members.iter().any(|member| member.delta.load.is_some())
+    }
+
     /// The record as bytes.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
