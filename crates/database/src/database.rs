@@ -299,7 +299,7 @@ impl Database {
         self.native_to("a backup")?.backup(destination, base, interrupt)
     }
 
-    /// Imports files. If it fails, the store is as it was.
+    /// Imports files into a store in files. If it fails, the store is as it was.
     pub fn import(&self, plan: &ImportPlan, progress: &ImportProgress, interrupt: &Interrupt) -> Result<ImportSummary> {
         let config = import::bulk_config(plan, self.memory())?;
         // The import's own limit holds even where it is above that of the database; the block cache gives way.
@@ -312,13 +312,39 @@ impl Database {
         })
     }
 
+    /// Imports files into a graph on a ring of machines, which must be new. They are imported into a store in a folder first;
+    /// `declare` may add rules to that. Rows are seen all together at the end. One that failed goes on with the same call.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED` if the store is in files; those of [`Database::import`]; `ARGUMENT` if the graph is not new, or something else
+    /// is being imported into it; `CONFLICT` if others write to it; `CONNECTION`.
+    #[cfg(feature = "cql")]
+    pub fn import_into_ring(
+        &self,
+        plan: &ImportPlan,
+        staging: &import::Staging,
+        declare: &dyn Fn(&Database) -> Result<()>,
+        progress: &ImportProgress,
+        interrupt: &Interrupt,
+    ) -> Result<ImportSummary> {
+        let Some(graph) = self.shared.store.ring() else {
+            return Err(model::error!(
+                Unsupported,
+                "{} is a store in files, not a ring of machines",
+                self.shared.store.path().display()
+            )
+            .with_remedy("import into it as into other stores"));
+        };
+        import::staged::StagedImport { database: self, graph, plan, staging, progress, interrupt }.run(declare)
+    }
+
     /// Builds a new version of the store; see [`NativeStore::rebuild`].
     pub(crate) fn rebuild<T>(
         &self,
         interrupt: &Interrupt,
         build: impl FnOnce(&Arc<Version>) -> Result<(Arc<Version>, T)>,
     ) -> Result<T> {
-        self.native_to("an import")?.rebuild(interrupt, build)
+        self.native_to("a bulk load into a graph that is open")?.rebuild(interrupt, build)
     }
 
     /// Contents and location of the store.

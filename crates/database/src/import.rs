@@ -17,6 +17,8 @@ use storage::build::BuildConfig;
 use storage::bulk::BulkLoad;
 
 pub use sources::files::{FieldType, Format as FileFormat, ReadOptions};
+#[cfg(feature = "cql")]
+pub use staged::Staging;
 pub use storage::bulk::OnDuplicate;
 
 mod bad_rows;
@@ -26,6 +28,8 @@ pub(crate) mod keys;
 mod mapping;
 mod nodes;
 mod rows;
+#[cfg(feature = "cql")]
+pub(crate) mod staged;
 
 use bad_rows::BadRows;
 use edge_keys::EdgeKeys;
@@ -122,7 +126,8 @@ pub struct ImportProgress {
     pub bytes_done: AtomicU64,
     /// Bytes to be read in all.
     pub bytes_total: AtomicU64,
-    /// 0 while rows are read, 1 while files are written.
+    /// 0 while rows are read, 1 while files are written, 2 while rows are written to a ring; then `bytes_done` and
+    /// `bytes_total` are parts of that work.
     pub phase: AtomicU64,
     /// Hints about the import, in sentences.
     pub notes: Mutex<Vec<String>>,
