@@ -33,7 +33,7 @@ use crate::store::ClusterStore;
 /// Pieces behind which progress is written.
 const STRIDE: u64 = 8;
 
-/// Times of patience with records of others that a load waits before it begins.
+/// Times of patience with records of others that a load waits before it begins, and before it ends.
 const PATIENCES: u64 = 3;
 
 /// A bulk load.
@@ -138,7 +138,7 @@ impl ClusterStore {
         interrupt: &Interrupt,
     ) -> Result<(Loading, Progress, Names)> {
         let log = &self.shared.log;
-        let until = log.settings.clock.now_ns() + PATIENCES * log.settings.patience_ns;
+        let until = self.patience_ends();
         for attempt in 1.. {
             interrupt.check()?;
             let state = log.catch_up()?;
@@ -184,7 +184,7 @@ impl ClusterStore {
             source: plan.source,
             nodes: block.nodes,
             edges: block.edges,
-            labels: names.labels.len() as u64,
+            labels: names.schema.labels.len() as u64,
             indexes: u64::from(names.next_index),
             piece_nodes: plan.piece_nodes.max(1),
             ..Progress::default()
@@ -198,8 +198,7 @@ impl ClusterStore {
         self.append(id, delta, state)?;
         match log.catch_up()?.loading.filter(|loading| loading.id == id) {
             Some(loading) if loading.first == Ids::default() => Ok((loading, progress)),
-            Some(_) => Err(error!(Conflict, "graph {graph}: ids were given out while an import was left")
-                .with_remedy("import into another graph, as with ?graph=N behind the address")),
+            Some(_) => Err(error!(Internal, "graph {graph}: a load began behind ids that were given out")),
             None => Err(taken_over(graph)),
         }
     }
@@ -207,12 +206,28 @@ impl ClusterStore {
     /// Appends the record that shows all rows.
     fn end(&self, source: &dyn ReadView, loading: &Loading, names: &Names) -> Result<()> {
         let log = &self.shared.log;
-        let state = log.catch_up()?;
-        if state.loading.map(|held| held.id) != Some(loading.id) {
-            return Err(taken_over(log.ring.graph));
+        let until = self.patience_ends();
+        for attempt in 1.. {
+            let state = log.catch_up()?;
+            if state.loading.map(|held| held.id) != Some(loading.id) {
+                return Err(taken_over(log.ring.graph));
+            }
+            let delta = Delta { load: Some(LoadStep::End(loading.id)), ..names.delta(source.statistics(), &state) };
+            match self.append(loading.id, delta, &state) {
+                // A record that stands in the way was not marked: that of a process which was killed behind it.
+                Err(failure) if failure.code() == ErrorCode::Conflict && log.settings.clock.now_ns() < until => {
+                    log.ring.tables.pause(attempt);
+                }
+                outcome => return outcome,
+            }
         }
-        let delta = Delta { load: Some(LoadStep::End(loading.id)), ..names.delta(source.statistics(), &state) };
-        self.append(loading.id, delta, &state)
+        Err(error!(Internal, "a load was not ended"))
+    }
+
+    /// The time until which records of others that stand in the way are waited for.
+    fn patience_ends(&self) -> u64 {
+        let settings = &self.shared.log.settings;
+        settings.clock.now_ns() + PATIENCES * settings.patience_ns
     }
 
     fn append(&self, id: TransactionId, delta: Delta, state: &State) -> Result<()> {

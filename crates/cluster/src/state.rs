@@ -138,9 +138,9 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// True if it writes nodes, edges, rules or names.
+    /// True if it writes nodes, edges, rules or names, or takes ids.
     pub(crate) fn writes(&self) -> bool {
-        self.has_data || self.rules.is_some() || !self.names.is_empty()
+        self.has_data || self.rules.is_some() || !self.names.is_empty() || self.block != Ids::default()
     }
 }
 

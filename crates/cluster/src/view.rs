@@ -4,6 +4,8 @@ pub(crate) mod index;
 
 mod edges;
 mod expand;
+mod nodes;
+mod pages;
 mod scan;
 
 use std::sync::Arc;
@@ -101,6 +103,9 @@ impl ReadView for View {
     }
 
     fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>> {
+        if nodes::AllNodes::serves(self, scan) {
+            return Ok(Box::new(nodes::AllNodes::new(self)));
+        }
         Ok(Box::new(scan::ScanCursor::new(self, scan)))
     }
 

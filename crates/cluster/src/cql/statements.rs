@@ -10,6 +10,8 @@ use crate::tables::{Change, ColumnShape, FieldKind, RowWrite, Scan, Slice, Table
 pub(super) enum Kind {
     /// A read at a quorum, or a write that may be repeated.
     Repeatable,
+    /// A read of a page of a whole table at a quorum.
+    Scan,
     /// A write that happens under a condition.
     Conditional,
     /// A read in the order of the conditional writes.
@@ -105,7 +107,7 @@ pub(super) fn scan(keyspace: &str, scan: &Scan) -> Text {
     let columns = joined(shape.partition[..1].iter().chain(shape.clustering).chain(cells), "", ", ");
     let token = format!("token({})", joined(shape.partition, "", ", "));
     let name = shape.name;
-    text(Kind::Repeatable, format!("SELECT {columns} FROM {keyspace}.{name} WHERE {token} > ? AND {token} <= ?"))
+    text(Kind::Scan, format!("SELECT {columns} FROM {keyspace}.{name} WHERE {token} > ? AND {token} <= ?"))
 }
 
 /// The records of an epoch from the last one on, each with the seal of the epoch.

@@ -97,9 +97,9 @@ impl Names {
     }
 
     fn constraint(&self, of: &Constraint) -> Constraint {
-        let rule = match &of.rule {
-            Rule::Ends { from, to } => Rule::Ends { from: self.label(*from), to: self.label(*to) },
-            other => other.clone(),
+        let rule = match of.rule {
+            Rule::Ends { from, to } => Rule::Ends { from: self.label(from), to: self.label(to) },
+            other => other,
         };
         Constraint { name: of.name.clone(), subject: self.subject(of.subject), keys: self.all_keys(&of.keys), rule }
     }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use model::codec::ordered::hold_nan;
 use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, Expand, LabelId, NodeId, PropertyKeyId, ReadView, Result, Subject, error};
 
@@ -16,6 +15,8 @@ use crate::rows::{
 use crate::state::NumberedIndex;
 use crate::tables::{Change, Field, RowWrite, Table};
 
+/// Nodes whose properties are held at a time.
+const NODES: usize = 128;
 /// Rows that are written at a time.
 const ROWS: usize = 4_096;
 /// Bytes of them, about.
@@ -63,7 +64,7 @@ impl Pieces {
         let (part, range) = self.piece(piece);
         let nodes: Vec<NodeId> = range.map(NodeId).collect();
         match part {
-            Part::Nodes => write_nodes(source, &nodes, writer),
+            Part::Nodes => nodes.chunks(NODES).try_for_each(|nodes| write_nodes(source, nodes, writer)),
             Part::Out => write_edges(source, &nodes, Direction::Out, writer),
             Part::In => write_edges(source, &nodes, Direction::In, writer),
         }
@@ -94,7 +95,8 @@ fn write_edges(source: &dyn ReadView, nodes: &[NodeId], direction: Direction, wr
         for (row, &number) in numbers.iter().enumerate() {
             if number >= edges_max {
                 let problem = "the edges of the source are not numbered as those of an import are";
-                return Err(error!(Argument, "{problem}: number {number} of {edges_max}"));
+                return Err(error!(Argument, "{problem}: number {number} of {edges_max}")
+                    .with_remedy("export the source, and import the files"));
             }
             let values = keys.iter().zip(&batch.properties).map(|(key, column)| (*key, column.value(row)));
             let properties = writer.names.properties(values.filter(|(_, value)| !value.is_null()));
@@ -170,7 +172,6 @@ impl<'a> Writer<'a> {
         ends: &[(usize, Field)],
     ) -> Result<()> {
         let Some(entry) = entry_bytes(properties, &index.keys) else { return Ok(()) };
-        debug_assert!(!index.is_unique || !hold_nan(&entry) || !entry.is_empty(), "an entry has values");
         let key = [u64::from(index.number), shard(&first_value(properties, &index.keys))];
         let cut = bytes(&entry[..entry.len().min(ENTRY_BYTES_MAX)]);
         let mut cells = vec![(0, int(1))];

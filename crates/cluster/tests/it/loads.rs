@@ -121,7 +121,7 @@ fn a_graph_is_loaded_whole_on_a_ring_with_faults() {
         let plan = LoadPlan { threads: if at == 0 { 3 } else { 1 }, ..plan() };
         let report = |done: u64, total: u64| {
             assert!(done <= total && total > 100, "{done} of {total}");
-            if steps.fetch_add(1, Ordering::Relaxed) % 40 == 0 {
+            if steps.fetch_add(1, Ordering::Relaxed).is_multiple_of(40) {
                 let view = reader.read().expect("a snapshot");
                 assert_eq!(view.statistics().nodes, 0);
                 assert_eq!(view.node_properties(&[NodeId(0)], &[]).expect("reading").len(), 0);
@@ -239,18 +239,25 @@ fn graphs_that_are_not_new_and_writes_beside_are_refused() {
     let reader = reader.expect("opening a graph");
     assert_eq!(code(load(&reader, &*view, &plan())), Some(ErrorCode::ReadOnly));
 
-    // A transaction that began before and commits in the midst of the load.
+    // Transactions that began before, and write in the midst of the load.
     let writer = open(&ring.client(3), TARGET, 4);
-    let transaction = std::sync::Mutex::new(Some(writer.write().expect("beginning a transaction")));
+    let open_one = || writer.write().expect("beginning a transaction");
+    let (transactions, refused) = (std::sync::Mutex::new(vec![open_one(), open_one()]), AtomicU64::new(0));
     let store = open(&ring.client(4), TARGET, 5);
     let report = |_: u64, _: u64| {
-        let open = transaction.lock().expect("nobody panics").take();
-        if let Some(mut transaction) = open {
-            transaction.label("Beside").expect("a label");
-            assert_eq!(code(transaction.commit()), Some(ErrorCode::Conflict));
+        let open = std::mem::take(&mut *transactions.lock().expect("nobody panics"));
+        for (at, mut transaction) in open.into_iter().enumerate() {
+            // One takes ids, the other a name.
+            let outcome = match at {
+                0 => add_node(&mut *transaction, &[]).map(drop),
+                _ => transaction.label("Beside").and_then(|_| transaction.commit()),
+            };
+            assert_eq!(code(outcome), Some(ErrorCode::Conflict));
+            refused.fetch_add(1, Ordering::Relaxed);
         }
     };
     store.load(&*view, &plan(), &Interrupt::new(), &report).expect("loading");
+    assert_eq!(refused.into_inner(), 2);
     check_loaded(&ring, 5, &expected);
 
     // Rules that the graph has stay, and a load into it goes by them.

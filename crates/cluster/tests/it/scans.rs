@@ -8,8 +8,8 @@ use cluster::ClusterStore;
 use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgeStream, NewEdges, NewNodes};
 use model::{
-    Column, Consumer, EdgeBatch, EdgeId, ErrorCode, Expand, GraphStore, Interrupt, MemoryBudget, NodeId, ReadView,
-    Result, Value, WriteTransaction,
+    Column, Consumer, EdgeBatch, EdgeId, ErrorCode, Expand, GraphStore, Interrupt, MemoryBudget, NodeBatch, NodeId,
+    NodeScan, ReadView, Result, Value, WriteTransaction,
 };
 use testing::random::{SeededRandom, seed_or};
 
@@ -205,6 +205,49 @@ fn a_scan_takes_few_round_trips() {
     assert!((20..=40).contains(&trips) && (80..=80 + 16).contains(&pages), "{trips} round trips, {pages} pages");
     let (trips, _) = measured("one part", &|| by_scanning(&*view, 1).expect("scanning").len());
     assert!((20..=40).contains(&trips), "{trips} round trips");
+}
+
+/// Ids of all nodes, by a scan that may come in no order, or by ranges.
+fn nodes(view: &dyn ReadView, range: Option<std::ops::Range<u64>>) -> Vec<NodeId> {
+    let scan = NodeScan { range, ..NodeScan::default() };
+    let (mut cursor, mut batch, mut found) = (view.scan(&scan).expect("scanning"), NodeBatch::default(), Vec::new());
+    while cursor.next(&mut batch).expect("scanning on") {
+        assert!(!batch.nodes.is_empty(), "a batch has nodes");
+        found.extend_from_slice(&batch.nodes);
+    }
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn all_nodes_are_found_once_in_few_pages() {
+    const NODES: usize = 6_000;
+    let ring = Ring::new(9, 3, Faults { lost_read: 5, ..Faults::NONE });
+    let client = ring.client(0);
+    let graph = store(&client, 1, 500, 9);
+    let mut transaction = graph.write().expect("beginning a transaction");
+    let new = NewNodes { count: NODES, labels: &[], keys: &[], properties: &[] };
+    let made = transaction.create_nodes(&new).expect("adding nodes");
+    transaction.commit().expect("committing");
+    let before = graph.read().expect("a snapshot");
+    let mut transaction = graph.write().expect("beginning a transaction");
+    transaction.delete_nodes(&made[100..200]).expect("deleting");
+    let label = transaction.label("New").expect("a label");
+    transaction.add_labels(&made[1_000..2_000], &[label]).expect("changing");
+    transaction.commit().expect("committing");
+    let view = graph.read().expect("a snapshot");
+    let (pages, reads) = (ring.counts().pages, ring.counts().reads);
+    assert_eq!(nodes(&*view, None).len(), NODES - 100);
+    let (pages, reads) = (ring.counts().pages - pages, ring.counts().reads - reads);
+    assert!((15..40).contains(&pages) && reads == 0, "{pages} pages, {reads} other reads");
+    let mut transaction = graph.write().expect("beginning a transaction");
+    transaction.delete_nodes(&made[300..400]).expect("deleting");
+    transaction.create_nodes(&NewNodes { count: 10, ..new }).expect("adding nodes");
+    for view in [&*before, &*view, transaction.view()] {
+        let expected = nodes(view, Some(0..view.node_id_bound()));
+        assert_eq!(expected.len() as u64, view.statistics().nodes);
+        assert_eq!(nodes(view, None), expected);
+    }
 }
 
 #[test]
