@@ -3,7 +3,7 @@
 # is killed, computes PageRank there and on a store in files, and compares. Everything is stopped and removed at the end, also
 # on Ctrl-C.
 #
-#   scripts/demo-ring.sh         counted routes, which are within the repository: half a minute or so
+#   scripts/demo-ring.sh         counted routes, which are within the repository: a minute or two
 #   FLIGHTS=all scripts/demo-ring.sh   the three million flights that `make demo` has fetched: many minutes
 #
 # Needs Java 17, Maven, Python 3 and 4 GB of memory. Ends with 2 where something is missing, with 1 where something went wrong.

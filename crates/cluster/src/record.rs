@@ -12,6 +12,7 @@ use crate::items::Items;
 use crate::ring::Ring;
 use crate::rows::{blob, int, number};
 use crate::state::Delta;
+pub(crate) use crate::state::TransactionId;
 use crate::tables::{Change, RowWrite, Slice, Table};
 
 /// Bytes that stand in the record itself; longer ones are in rows of their own.
@@ -21,10 +22,6 @@ const PART_BYTES: usize = 256 << 10;
 
 const INLINE: u8 = 0;
 const PARTS: u8 = 1;
-
-/// Names a transaction for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct TransactionId(pub(crate) u64, pub(crate) u64);
 
 /// Bytes that belong to a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]

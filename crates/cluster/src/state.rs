@@ -7,11 +7,14 @@ mod bytes;
 
 use std::sync::Arc;
 
-use crate::record::TransactionId;
 pub(crate) use bytes::rules_of;
 use model::{
     Constraint, EdgeTypeId, Index, LabelId, Map, PropertyKeyId, Result, Schema, SortKey, Statistics, Subject, error,
 };
+
+/// Names a transaction for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TransactionId(pub(crate) u64, pub(crate) u64);
 
 /// The state at a sequence number.
 #[derive(Clone, Debug, Default)]

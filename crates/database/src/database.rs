@@ -312,30 +312,10 @@ impl Database {
         })
     }
 
-    /// Imports files into a graph on a ring of machines, which must be new. They are imported into a store in a folder first;
-    /// `declare` may add rules to that. Rows are seen all together at the end. One that failed goes on with the same call.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED` if the store is in files; those of [`Database::import`]; `ARGUMENT` if the graph is not new, or something else
-    /// is being imported into it; `CONFLICT` if others write to it; `CONNECTION`.
+    /// The graph, if it is on a ring of machines.
     #[cfg(feature = "cql")]
-    pub fn import_into_ring(
-        &self,
-        plan: &ImportPlan,
-        staging: &import::Staging,
-        declare: &dyn Fn(&Database) -> Result<()>,
-        progress: &ImportProgress,
-        interrupt: &Interrupt,
-    ) -> Result<ImportSummary> {
-        let Some(graph) = self.shared.store.ring() else {
-            return Err(model::error!(
-                Unsupported,
-                "{} is a store in files, not a ring of machines",
-                self.shared.store.path().display()
-            )
-            .with_remedy("import into it as into other stores"));
-        };
-        import::staged::StagedImport { database: self, graph, plan, staging, progress, interrupt }.run(declare)
+    pub(crate) fn ring(&self) -> Option<&cluster::ClusterStore> {
+        self.shared.store.ring()
     }
 
     /// Builds a new version of the store; see [`NativeStore::rebuild`].

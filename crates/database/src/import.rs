@@ -17,8 +17,6 @@ use storage::build::BuildConfig;
 use storage::bulk::BulkLoad;
 
 pub use sources::files::{FieldType, Format as FileFormat, ReadOptions};
-#[cfg(feature = "cql")]
-pub use staged::Staging;
 pub use storage::bulk::OnDuplicate;
 
 mod bad_rows;
@@ -28,8 +26,6 @@ pub(crate) mod keys;
 mod mapping;
 mod nodes;
 mod rows;
-#[cfg(feature = "cql")]
-pub(crate) mod staged;
 
 use bad_rows::BadRows;
 use edge_keys::EdgeKeys;

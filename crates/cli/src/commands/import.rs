@@ -92,7 +92,7 @@ fn into_ring(
     interrupt: &Interrupt,
 ) -> database::Result<ImportSummary> {
     let folder = arguments.staging.clone().unwrap_or_else(|| staging_of(&arguments.store));
-    let staging = database::import::Staging { folder, restarts: arguments.restart };
+    let staging = database::Staging { folder, restarts: arguments.restart };
     let declared = |store: &Database| declare(store, schema, false);
     database.import_into_ring(plan, &staging, &declared, state, interrupt)
 }

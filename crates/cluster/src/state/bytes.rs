@@ -7,8 +7,7 @@ use model::codec::bytes::{Get, Put};
 use model::codec::rules;
 use model::{EdgeTypeId, LabelId, Map, PropertyKeyId, Result, Schema, SortKey};
 
-use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State};
-use crate::record::TransactionId;
+use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State, TransactionId};
 
 const HAS_RULES: u8 = 1;
 const HAS_DATA: u8 = 2;
@@ -196,8 +195,7 @@ mod tests {
     use model::codec::bytes::Get;
     use model::{Constraint, EdgeTypeId, LabelId, PropertyKeyId, SortKey};
 
-    use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State};
-    use crate::record::TransactionId;
+    use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State, TransactionId};
 
     fn delta() -> Delta {
         let name = |kind, number, name: &str| NewName { kind, number, name: name.into() };

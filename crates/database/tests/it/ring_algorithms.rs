@@ -106,14 +106,42 @@ fn call(view: &dyn ReadView, name: &str, settings: &[(&str, Value)]) -> Rows {
     try_call(view, name, settings, &Interrupt::new()).unwrap_or_else(|error| panic!("{name} {settings:?}: {error}"))
 }
 
+/// True if rows are the same, floats nearly.
+fn agree(found: &Rows, expected: &Rows) -> bool {
+    let is_same = |(found, expected): (&Value, &Value)| match (found, expected) {
+        (Value::Float(a), Value::Float(b)) => a == b || (a - b).abs() <= 1e-9 * b.abs(),
+        (a, b) => a == b,
+    };
+    found.len() == expected.len() && found.iter().flatten().zip(expected.iter().flatten()).all(is_same)
+}
+
 fn check(name: &str, found: &Rows, expected: &Rows) {
-    assert_eq!(found.len(), expected.len(), "{name}");
-    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
-        let is_same = match (found, expected) {
-            (Value::Float(a), Value::Float(b)) => a == b || (a - b).abs() <= 1e-9 * b.abs(),
-            (a, b) => a == b,
-        };
-        assert!(is_same, "{name}: {found}, expected {expected}");
+    assert!(agree(found, expected), "{name}: {:?}, expected {:?}", found.first(), expected.first());
+}
+
+/// Algorithms that choose by the order in which edges come where they may choose: any store has its own. Their rows are
+/// about the same nodes.
+const CHOOSING: [&str; 4] = ["algo.leiden", "algo.louvain", "algo.randomWalk", "algo.topologicalSort"];
+
+/// Numbers of groups as the first row of each.
+fn by_group(rows: &Rows) -> Vec<(Value, Value)> {
+    let first = |group: &Value| rows.iter().find(|row| row[1] == *group).map_or(Value::Null, |row| row[0].clone());
+    rows.iter().map(|row| (row[0].clone(), first(&row[1]))).collect()
+}
+
+fn agree_as_far_as_promised(name: &str, found: &Rows, expected: &Rows) -> bool {
+    if name == "algo.scc" {
+        return by_group(found) == by_group(expected);
+    }
+    let nodes = |rows: &Rows| {
+        let mut nodes: Vec<Value> =
+            rows.iter().flatten().filter(|value| matches!(value, Value::Node(_))).cloned().collect();
+        nodes.sort();
+        nodes
+    };
+    match CHOOSING.contains(&name) {
+        true => found.len() == expected.len() && nodes(found) == nodes(expected),
+        false => agree(found, expected),
     }
 }
 
@@ -179,7 +207,7 @@ fn every_algorithm_gives_on_a_ring_what_it_gives_on_files() {
         .map(|procedure| procedure.signature().name.to_owned())
         .filter(|name| name.starts_with("algo.") && name.matches('.').count() == 1)
         .collect();
-    let (mut count, mut empty, mut unknown) = (0, 0, Vec::new());
+    let (mut count, mut empty, mut unknown, mut differing) = (0, 0, Vec::new(), Vec::new());
     for name in &names {
         let Some(calls) = calls(&name["algo.".len()..]) else {
             unknown.push(name.clone());
@@ -187,13 +215,16 @@ fn every_algorithm_gives_on_a_ring_what_it_gives_on_files() {
         };
         for settings in calls {
             let (found, expected) = (call(&*remote, name, &settings), call(&*native, name, &settings));
-            check(name, &found, &expected);
+            if !agree_as_far_as_promised(name, &found, &expected) {
+                differing.push(format!("{name} {settings:?}"));
+            }
             (count, empty) = (count + 1, empty + usize::from(expected.is_empty()));
         }
     }
     assert!(unknown.is_empty(), "algorithms without a call in this test: {unknown:?}");
     let counts = ring.counts();
     eprintln!("{count} calls of {} algorithms: {counts:?}", names.len());
+    assert!(differing.is_empty(), "algorithms that differ: {differing:#?}");
     assert!(empty <= 3, "{empty} calls give no rows");
     assert!(count > 40 && counts.lost_pages > 20 && counts.outages > 5, "{counts:?}");
 }

@@ -13,16 +13,16 @@ use cluster::{ClusterStore, LoadPlan};
 use model::codec::hash::hash_bytes;
 use model::{Error, Interrupt, Result, error};
 
-use super::{ImportPlan, ImportProgress, ImportSummary};
 use crate::database::Database;
 use crate::export::schema_statements;
+use crate::import::{ImportPlan, ImportProgress, ImportSummary};
 use crate::settings::{Access, Config};
 
 /// The store in the folder, and the file that says whether it is whole.
 const STORE: &str = "graph.knot";
 const MARK: &str = "import.txt";
 /// Phase of the progress while rows are written to the ring.
-pub(super) const RING_PHASE: u64 = 2;
+const RING_PHASE: u64 = 2;
 
 /// Where and how an import into a ring is prepared.
 #[derive(Clone, Debug)]
@@ -92,19 +92,42 @@ fn remove(folder: &Path) -> Result<()> {
     std::fs::remove_dir_all(folder).map_err(|cause| Error::of_file(folder, &cause))
 }
 
+impl Database {
+    /// Imports files into a graph on a ring of machines, which must be new. They are imported into a store in a folder first;
+    /// `declare` may add rules to that. Rows are seen all together at the end. One that failed goes on with the same call.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED` if the store is in files; those of [`Database::import`]; `ARGUMENT` if the graph is not new, or something else
+    /// is being imported into it; `CONFLICT` if others write to it; `CONNECTION`.
+    pub fn import_into_ring(
+        &self,
+        plan: &ImportPlan,
+        staging: &Staging,
+        declare: &dyn Fn(&Database) -> Result<()>,
+        progress: &ImportProgress,
+        interrupt: &Interrupt,
+    ) -> Result<ImportSummary> {
+        let Some(graph) = self.ring() else {
+            return Err(error!(Unsupported, "the store is in files, not on a ring of machines")
+                .with_remedy("import into it as into other stores"));
+        };
+        StagedImport { database: self, graph, plan, staging, progress, interrupt }.run(declare)
+    }
+}
+
 /// An import into a graph on a ring.
-pub(crate) struct StagedImport<'a> {
-    pub(crate) database: &'a Database,
-    pub(crate) graph: &'a ClusterStore,
-    pub(crate) plan: &'a ImportPlan,
-    pub(crate) staging: &'a Staging,
-    pub(crate) progress: &'a ImportProgress,
-    pub(crate) interrupt: &'a Interrupt,
+struct StagedImport<'a> {
+    database: &'a Database,
+    graph: &'a ClusterStore,
+    plan: &'a ImportPlan,
+    staging: &'a Staging,
+    progress: &'a ImportProgress,
+    interrupt: &'a Interrupt,
 }
 
 impl StagedImport<'_> {
     /// Imports the files; `declare` adds rules to the store before the graph gets them.
-    pub(crate) fn run(&self, declare: &dyn Fn(&Database) -> Result<()>) -> Result<ImportSummary> {
+    fn run(&self, declare: &dyn Fn(&Database) -> Result<()>) -> Result<ImportSummary> {
         let folder = &self.staging.folder;
         let is_left = self.graph.is_loading()? && !self.staging.restarts;
         if !is_left {
