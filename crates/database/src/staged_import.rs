@@ -24,7 +24,7 @@ const MARK: &str = "import.txt";
 /// Phase of the progress while rows are written to the ring.
 const RING_PHASE: u64 = 2;
 
-/// Where and how an import into a ring is prepared.
+/// The folder in which an import into a ring is prepared.
 #[derive(Clone, Debug)]
 pub struct Staging {
     /// The folder, which is made and, after success, removed.

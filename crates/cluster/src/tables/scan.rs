@@ -53,7 +53,7 @@ pub struct Scan {
 pub struct PageAsk {
     /// The scan.
     pub scan: Scan,
-    /// Where the page begins, as [`Page::next`] of the page before said; `None` for the first.
+    /// Beginning of the page, as [`Page::next`] of the page before said; `None` for the first.
     pub from: Option<Arc<[u8]>>,
     /// Rows of the page at most.
     pub rows: u32,
@@ -64,7 +64,7 @@ pub struct PageAsk {
 pub struct Page {
     /// Its rows.
     pub rows: Vec<Row>,
-    /// Where the next page begins; `None` if this is the last.
+    /// Beginning of the next page; `None` if this is the last.
     pub next: Option<Arc<[u8]>>,
 }
 

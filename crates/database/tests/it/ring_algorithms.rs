@@ -238,7 +238,7 @@ fn a_large_graph_is_read_in_parts_by_several_threads() {
     let native = database.store().read().expect("a snapshot");
     let (ring, store) = on_ring(&*native, seed, 2_000, Faults { lost_read: 5, ..Faults::NONE });
     let remote = store.read().expect("a snapshot");
-    // What is written behind the view does not show.
+    // An edge that is written behind the view does not show.
     let mut transaction = store.write().expect("beginning a transaction");
     let edge_type = transaction.edge_type("E").expect("a type");
     let (sources, targets) = ([model::NodeId(0)], [model::NodeId(3_999)]);
