@@ -173,7 +173,7 @@ fn calls(name: &str) -> Option<Vec<Vec<(&'static str, Value)>>> {
         "betweenness" | "closeness" | "harmonic" | "nodeSimilarity" => vec![vec![], vec![types("D")]],
         "louvain" | "leiden" => vec![vec![], vec![("weightProperty", text("weight"))]],
         "modularity" => vec![vec![("communityProperty", text("community"))]],
-        "randomWalk" => vec![vec![("seed", Value::Int(5))]],
+        "randomWalk" => vec![vec![("randomSeed", Value::Int(5))]],
         "spanningTree" => vec![vec![("weightProperty", text("weight"))]],
         "topologicalSort" => vec![vec![types("D")]],
         "longestPath" => vec![vec![types("D"), ("weightProperty", text("weight"))]],
