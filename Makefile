@@ -1,11 +1,16 @@
-# Targets for users: demo, test, bench; for development: check, fmt.
+# Targets for users: demo, demo-ring, test, bench; for development: check, fmt.
 
-.PHONY: demo test bench soak check fmt
+.PHONY: demo demo-ring test bench soak check fmt
 
 # A real graph imported, queried, ranked and drawn.
 demo:
 	cargo build --profile demo --package knotwork-cli
 	./scripts/demo.sh
+
+# The same graph on a ring of three machines, of which one is killed.
+demo-ring:
+	cargo build --profile demo --package knotwork-cli
+	./scripts/demo-ring.sh
 
 # Everything that must pass before a change lands.
 test:

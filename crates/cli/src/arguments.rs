@@ -363,7 +363,7 @@ fn bolt_version(text: &str) -> Result<server::Version, String> {
 /// `:END_ID`, `:TYPE`, `age:int`) say what columns are; otherwise options do. Files may end in .gz or .zst.
 #[derive(Args)]
 pub(crate) struct ImportArguments {
-    /// The store's directory; made if missing
+    /// The store's directory, or the address of a ring (cql://HOST/KEYSPACE); made if missing
     pub(crate) store: PathBuf,
     /// Files whose header or format says what they hold (neo4j-admin CSV, SNAP .txt, DIMACS .gr and .co), or the folder of an export
     pub(crate) files: Vec<PathBuf>,
@@ -416,6 +416,13 @@ pub(crate) struct ImportArguments {
     /// Threads to use [default: all cores]
     #[arg(long)]
     pub(crate) threads: Option<usize>,
+    /// Into a ring: the folder for the graph in files on its way, from which an import that was left goes on
+    /// [default: KEYSPACE.import here]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) staging: Option<PathBuf>,
+    /// Into a ring: begin anew where an import was left
+    #[arg(long)]
+    pub(crate) restart: bool,
     /// Do not show progress
     #[arg(short = 'b', long)]
     pub(crate) no_progress: bool,

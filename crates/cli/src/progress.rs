@@ -32,7 +32,11 @@ fn show(progress: &ImportProgress, ended: &AtomicBool) {
         bar.set_length(progress.bytes_total.load(Ordering::Relaxed).max(1));
         bar.set_position(progress.bytes_done.load(Ordering::Relaxed));
         let seconds = bar.elapsed().as_secs_f64().max(0.001);
-        let doing = if progress.phase.load(Ordering::Relaxed) == 0 { "reading" } else { "writing files" };
+        let doing = match progress.phase.load(Ordering::Relaxed) {
+            0 => "reading",
+            1 => "writing files",
+            _ => "writing to the ring",
+        };
         bar.set_message(format!("{doing} {} rows, {}/s", HumanCount(rows), HumanCount((rows as f64 / seconds) as u64)));
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -25,7 +25,11 @@ use scylla::statement::batch::{Batch, BatchType};
 use scylla::value::CqlValue;
 
 use self::session::Session;
-use crate::tables::{Appended, Change, Fault, Field, LogPage, Place, Row, RowWrite, Slice, Table, Tables};
+use scylla::response::PagingState;
+
+use crate::tables::{
+    Appended, Change, Fault, Field, LogPage, Page, PageAsk, Place, Row, RowWrite, Slice, Table, Tables,
+};
 
 /// Requests of one call that are under way at a time.
 const REQUESTS_MAX: usize = 128;
@@ -124,6 +128,16 @@ impl CqlTables {
         rows.into_iter().map(|row| values::row_of(slice.table, row)).collect()
     }
 
+    async fn read_page(&self, ask: &PageAsk) -> Result<Page, Fault> {
+        let statement = self.session.prepared(&statements::scan(&self.keyspace, &ask.scan)).await?;
+        let values = [ask.scan.tokens.after, ask.scan.tokens.to].map(CqlValue::BigInt).to_vec();
+        let from = ask.from.as_ref().map(|from| PagingState::new_from_raw_bytes(&from[..]));
+        let (rows, next) = self.session.page(&statement, values, from, ask.rows as i32).await?;
+        let rows = rows.into_iter().filter_map(|row| values::scanned_row_of(&ask.scan, row).transpose());
+        let next = next.and_then(|next| next.as_bytes_slice().cloned());
+        Ok(Page { rows: rows.collect::<Result<_, _>>()?, next })
+    }
+
     /// The records of an epoch behind a sequence number, and whether it is sealed: read in one request, backwards, since the
     /// seal comes only with rows that no bound restricts.
     async fn tail(&self, graph: i64, epoch: i64, after: i64) -> Result<LogPage, Fault> {
@@ -213,6 +227,11 @@ impl Tables for CqlTables {
 
     fn read(&self, slices: &[Slice], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault> {
         let reads = stream::iter(slices).map(|slice| self.read_slice(slice));
+        self.session.wait_or_cancel(reads.buffered(REQUESTS_MAX).try_collect(), is_cancelled)
+    }
+
+    fn scan(&self, pages: &[PageAsk], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Page>, Fault> {
+        let reads = stream::iter(pages).map(|page| self.read_page(page));
         self.session.wait_or_cancel(reads.buffered(REQUESTS_MAX).try_collect(), is_cancelled)
     }
 

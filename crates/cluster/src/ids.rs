@@ -90,6 +90,10 @@ fn append_block(kind: IdKind, size: u64, log: &Log, queue: &Queue) -> Result<u64
 
 /// Appends a record that gives a block to this process: its first id; `None` if it is not known.
 fn try_block(kind: IdKind, size: u64, log: &Log, queue: &Queue) -> Result<Option<u64>> {
+    let state = log.state();
+    if state.loading.is_some() {
+        return Err(error!(Conflict, "a bulk load into the graph began after the transaction"));
+    }
     let transaction = TransactionId(log.settings.random.next_u64(), log.settings.random.next_u64());
     let block = match kind {
         IdKind::Node => Ids { nodes: size, edges: 0 },
@@ -100,7 +104,7 @@ fn try_block(kind: IdKind, size: u64, log: &Log, queue: &Queue) -> Result<Option
     let stored = Stored::Inline(Arc::from(items.encode()));
     let member = Member::new(transaction, delta, stored, Stored::Inline(Arc::from([])), items);
     let pending = Arc::new(Pending {
-        base: log.state().sequence,
+        base: state.sequence,
         member: Arc::new(member),
         rows: Arc::from([]),
         bytes: 128,

@@ -11,7 +11,7 @@
 //! - `reader`: rows of one moment. `overlay`: writes of a transaction. `view`: both as a `ReadView`.
 //! - `ids`: blocks of ids of nodes and edges.
 //! - `shared`: what views and transactions share. `transaction`: the checks and effects of writing.
-//! - `store`: the store itself.
+//! - `store`: the store itself. `load`: a whole graph into a new one, at once.
 //!
 //! After: Bernstein, Reid, Das, "Hyder: a transactional record manager for shared flash", 2011; Balakrishnan et al., "Tango:
 //! distributed data structures over a shared log", 2013.
@@ -26,6 +26,7 @@ mod cache;
 mod commit;
 mod ids;
 mod items;
+mod load;
 mod log;
 mod overlay;
 mod packed;
@@ -39,5 +40,6 @@ mod store;
 mod transaction;
 mod view;
 
+pub use load::LoadPlan;
 pub use settings::Settings;
 pub use store::ClusterStore;

@@ -106,7 +106,7 @@ impl Followed {
 
 /// Units of the cache that a record touches: those of its rows, if all of them stand in it, otherwise all.
 fn touched_by_short(sequence: u64, record: &Record, cache: &Cache) -> Touched {
-    if !cache.is_on() {
+    if !cache.is_on() || record.is_of_load() {
         return Touched::All;
     }
     let mut rows = Vec::new();
@@ -233,7 +233,9 @@ impl Log {
             change: Change::Put(vec![(0, Field::Int(1))]),
         };
         self.ring.write(&[mark])?;
-        let touched = if self.cache.is_on() { Touched::by(&rows) } else { Touched::All };
+        // The rows of a bulk load are not in its records.
+        let is_known = self.cache.is_on() && !record.is_of_load();
+        let touched = if is_known { Touched::by(&rows) } else { Touched::All };
         let mut followed = self.followed();
         if sequence > followed.state.sequence {
             followed.touched.insert(sequence, touched);

@@ -12,6 +12,7 @@ use crate::items::Items;
 use crate::ring::Ring;
 use crate::rows::{blob, int, number};
 use crate::state::Delta;
+pub(crate) use crate::state::TransactionId;
 use crate::tables::{Change, RowWrite, Slice, Table};
 
 /// Bytes that stand in the record itself; longer ones are in rows of their own.
@@ -21,10 +22,6 @@ const PART_BYTES: usize = 256 << 10;
 
 const INLINE: u8 = 0;
 const PARTS: u8 = 1;
-
-/// Names a transaction for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct TransactionId(pub(crate) u64, pub(crate) u64);
 
 /// Bytes that belong to a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,6 +164,11 @@ impl Record {
     pub(crate) fn without_rows(&self) -> Record {
         let members = self.members.iter().map(|member| Arc::new(member.without_rows())).collect();
         Record { members, ..*self }
+    }
+
+    /// True if a bulk load begins or ends with it.
+    pub(crate) fn is_of_load(&self) -> bool {
+        self.members.iter().any(|member| member.delta.load.is_some())
     }
 
     /// The record as bytes.

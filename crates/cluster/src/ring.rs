@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::meter;
 use model::{Error, ErrorCode, Result, interrupt};
 
-use crate::tables::{Appended, Fault, LogPage, Place, Row, RowWrite, Slice, Tables};
+use crate::tables::{Appended, Fault, LogPage, Page, PageAsk, Place, Row, RowWrite, Slice, Tables};
 
 /// Slices of one round trip at most.
 const SLICES_MAX: usize = 4_096;
@@ -79,6 +79,16 @@ impl Ring {
             answers.append(&mut rows);
         }
         Ok(answers)
+    }
+
+    /// Reads pages of scans in one round trip, unless the statement of this thread is cancelled.
+    pub(crate) fn scan(&self, pages: &[PageAsk]) -> Result<Vec<Page>> {
+        interrupt::check_this_thread()?;
+        let is_cancelled = || interrupt::check_this_thread().is_err();
+        let found = self.repeated(|| self.tables.scan(pages, &is_cancelled))?;
+        let count: usize = found.iter().map(|page| page.rows.len()).sum();
+        meter::count(|meter| meter.rows_fetched += count as u64);
+        Ok(found)
     }
 
     /// Reads one slice, for whoever waits: a commit that others share is not cancelled by one of them.

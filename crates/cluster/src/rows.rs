@@ -169,7 +169,7 @@ pub(crate) fn blob(field: Option<&Field>) -> Result<&Arc<[u8]>> {
 }
 
 /// True if a version is seen at a moment. A row of which only `died` is there yet is not.
-fn is_seen(row: &PackedRow<'_>, born: u64, at: u64) -> Result<bool> {
+pub(crate) fn is_seen(row: &PackedRow<'_>, born: u64, at: u64) -> Result<bool> {
     Ok(born <= at && row.cell(0)?.is_none_or(|died| died > at))
 }
 
@@ -182,7 +182,8 @@ fn read_labels(bytes: &[u8]) -> Result<Vec<LabelId>> {
     Ok(labels)
 }
 
-fn read_properties(bytes: &[u8]) -> Result<Properties> {
+/// Properties as they are stored.
+pub(crate) fn read_properties(bytes: &[u8]) -> Result<Properties> {
     let mut get = Get::new(bytes, Path::new("properties of a row"), 0);
     let mut properties = Vec::new();
     while get.left() > 0 {

@@ -18,6 +18,8 @@ const TRANSACTION_ROWS_MAX: usize = 2_000_000;
 /// Bytes of those rows at most.
 const TRANSACTION_BYTES_MAX: usize = 256 << 20;
 
+/// Rows of a page of a scan.
+const SCAN_ROWS: u32 = 4_096;
 /// Bytes of the cache.
 const CACHE_BYTES_MAX: usize = 64 << 20;
 
@@ -58,6 +60,8 @@ pub struct Settings {
     pub transaction_rows_max: usize,
     /// Bytes of those rows at most.
     pub transaction_bytes_max: usize,
+    /// Rows that a scan of all edges reads with one request at most; fewer where rows are large.
+    pub scan_rows: u32,
     /// Writing is refused.
     pub is_read_only: bool,
     /// Bytes of rows that are kept after reading; 0 keeps none.
@@ -83,6 +87,7 @@ impl Settings {
             attempts: ATTEMPTS,
             transaction_rows_max: TRANSACTION_ROWS_MAX,
             transaction_bytes_max: TRANSACTION_BYTES_MAX,
+            scan_rows: SCAN_ROWS,
             is_read_only: false,
             cache_bytes_max: CACHE_BYTES_MAX,
             memory: MemoryBudget::unlimited(),

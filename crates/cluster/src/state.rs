@@ -12,6 +12,10 @@ use model::{
     Constraint, EdgeTypeId, Index, LabelId, Map, PropertyKeyId, Result, Schema, SortKey, Statistics, Subject, error,
 };
 
+/// Names a transaction for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TransactionId(pub(crate) u64, pub(crate) u64);
+
 /// The state at a sequence number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
@@ -29,6 +33,29 @@ pub(crate) struct State {
     pub(crate) edges_changed: u64,
     /// The last record that changed properties of edges.
     pub(crate) edge_properties_changed: u64,
+    /// The bulk load that has begun and not ended. Until then nobody sees its rows.
+    pub(crate) loading: Option<Loading>,
+}
+
+/// A bulk load under way, or left by a process that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loading {
+    pub(crate) id: TransactionId,
+    /// The record with which it began, from which its rows are born.
+    pub(crate) since: u64,
+    /// The first ids that are its own.
+    pub(crate) first: Ids,
+    /// The first ids behind them.
+    pub(crate) end: Ids,
+}
+
+/// The beginning or the end of a bulk load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadStep {
+    /// It begins, in place of another that was left, with a block of ids.
+    Begin(TransactionId),
+    /// Its rows are all written, and seen from here on.
+    End(TransactionId),
 }
 
 /// Numbers of ids, of nodes and of edges.
@@ -109,6 +136,15 @@ pub(crate) struct Delta {
     pub(crate) has_edges: bool,
     /// True if properties of edges changed.
     pub(crate) has_edge_properties: bool,
+    /// The beginning or the end of a bulk load.
+    pub(crate) load: Option<LoadStep>,
+}
+
+impl Delta {
+    /// True if it writes nodes, edges, rules or names, or takes ids.
+    pub(crate) fn writes(&self) -> bool {
+        self.has_data || self.rules.is_some() || !self.names.is_empty() || self.block != Ids::default()
+    }
 }
 
 /// An index with its number: an ordered index, or the values of a constraint.
@@ -142,6 +178,7 @@ fn add(count: &mut u64, change: i64) {
 impl State {
     /// The state behind a further transaction of the record with that number, and the first ids of its block.
     pub(crate) fn apply(&mut self, sequence: u64, delta: &Delta) -> Result<Ids> {
+        self.abandon_load(delta);
         let first = self.next;
         self.next.nodes += delta.block.nodes;
         self.next.edges += delta.block.edges;
@@ -181,7 +218,28 @@ impl State {
         if delta.has_edge_properties {
             self.edge_properties_changed = sequence;
         }
+        match delta.load {
+            Some(LoadStep::Begin(id)) => {
+                self.loading = Some(Loading { id, since: sequence, first, end: self.next });
+            }
+            Some(LoadStep::End(_)) => self.loading = None,
+            None => {}
+        }
         Ok(first)
+    }
+
+    /// Takes back the ids of a bulk load that another one replaces, if nobody was given ids since.
+    fn abandon_load(&mut self, delta: &Delta) {
+        if let (Some(LoadStep::Begin(_)), Some(left)) = (delta.load, self.loading)
+            && self.next == left.end
+        {
+            self.next = left.first;
+        }
+    }
+
+    /// The last record whose rows are seen: while a load is under way, the one before it.
+    pub(crate) fn seen(&self) -> u64 {
+        self.loading.map_or(self.sequence, |loading| loading.since - 1)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::view::View;
 /// A graph on a wide-column store, as one process sees it. Any number of processes may have the same graph open.
 #[derive(Debug)]
 pub struct ClusterStore {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl ClusterStore {
@@ -59,10 +59,11 @@ impl ClusterStore {
     fn view(&self, is_transaction: bool) -> Result<View> {
         let state = self.shared.log.follow()?;
         let log = &self.shared.log;
-        let reader = Reader { ring: log.ring.clone(), cache: log.cache.clone(), at: state.sequence };
+        let reader = Reader { ring: log.ring.clone(), cache: log.cache.clone(), at: state.seen() };
         let own = Overlay::new(&state);
         let (capabilities, store) = (self.capabilities(), self.shared.number);
-        Ok(View { reader, state, own, capabilities, store, is_transaction })
+        let (memory, scan_rows) = (log.settings.memory.clone(), log.settings.scan_rows.max(1));
+        Ok(View { reader, state, own, capabilities, store, is_transaction, memory, scan_rows })
     }
 }
 
@@ -79,6 +80,14 @@ impl GraphStore for ClusterStore {
         if self.shared.log.settings.is_read_only {
             return Err(error!(ReadOnly, "the graph was opened for reading only"));
         }
-        Ok(Box::new(Transaction::new(self.shared.clone(), self.view(true)?)))
+        let view = self.view(true)?;
+        if view.state.loading.is_some() {
+            return Err(error!(
+                Busy,
+                "graph {} is being loaded, or was left by an import that ended", view.reader.ring.graph
+            )
+            .with_remedy("wait for the import, run it again to go on with it, or pass it --restart"));
+        }
+        Ok(Box::new(Transaction::new(self.shared.clone(), view)))
     }
 }

@@ -1,4 +1,5 @@
-//! The port of the wide-column store: idempotent row writes, slices of partitions, and one conditional append.
+//! The port of the wide-column store: idempotent row writes, slices of partitions, scans of
+//! whole tables, and one conditional append.
 //!
 //! Contract for those who implement it:
 //! - A write that returned is seen by every later read, whoever asks (both at a quorum). One that failed may have reached
@@ -12,8 +13,10 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
+pub use scan::{Page, PageAsk, Scan, Tokens};
 pub use shape::{ColumnShape, FieldKind, Shape, Table};
 
+mod scan;
 mod shape;
 
 /// A value of a key or a cell.
@@ -171,6 +174,10 @@ pub trait Tables: Send + Sync + fmt::Debug {
     /// Reads slices at a quorum, each the rows of one question. Where the wait can be ended, `is_cancelled` is asked now and
     /// then, and ends it with [`Fault::Cancelled`].
     fn read(&self, slices: &[Slice], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault>;
+
+    /// Reads pages of scans at a quorum, each for itself, with `is_cancelled` as in [`Tables::read`]. A page that is asked for
+    /// again has the same rows, but for what was written meanwhile.
+    fn scan(&self, pages: &[PageAsk], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Page>, Fault>;
 
     /// Puts a record at a place of the log, if none is there and the epoch is not sealed.
     fn append(&self, place: Place, record: &[u8]) -> Result<Appended, Fault>;

@@ -2,16 +2,19 @@
 
 pub(crate) mod index;
 
+mod edges;
 mod expand;
+mod nodes;
+mod pages;
 mod scan;
 
 use std::sync::Arc;
 
 use model::store::chosen::{Chooser, Choosing};
-use model::store::{EdgeCursor, ElementId, Moment, NO_EDGE_NUMBER, NodeCursor, Topology};
+use model::store::{EdgeBlockCursor, EdgeCursor, EdgeStream, ElementId, Moment, NO_EDGE_NUMBER, NodeCursor, Topology};
 use model::{
     Bitmap, Capabilities, Column, ColumnBuilder, Count, EdgeId, EdgeValue, Expand, IndexCursor, IndexScan, LabelId,
-    Map, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
+    Map, MemoryBudget, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
 };
 
 use crate::overlay::Overlay;
@@ -30,6 +33,10 @@ pub(crate) struct View {
     pub(crate) store: u64,
     /// True inside of a transaction.
     pub(crate) is_transaction: bool,
+    /// The budget to which pages of scans are charged.
+    pub(crate) memory: Arc<MemoryBudget>,
+    /// Rows of such a page at most.
+    pub(crate) scan_rows: u32,
 }
 
 impl View {
@@ -96,6 +103,9 @@ impl ReadView for View {
     }
 
     fn scan(&self, scan: &NodeScan) -> Result<Box<dyn NodeCursor + '_>> {
+        if nodes::AllNodes::serves(self, scan) {
+            return Ok(Box::new(nodes::AllNodes::new(self)));
+        }
         Ok(Box::new(scan::ScanCursor::new(self, scan)))
     }
 
@@ -180,6 +190,19 @@ impl ReadView for View {
             Count::Edges(Some(types)) => Some(types.iter().map(|&edge_type| counts.edge_type(edge_type)).sum()),
             Count::Matching(..) => None,
         })
+    }
+
+    fn all_edges<'a>(&'a self, stream: &EdgeStream) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
+        self.all_edges_part(stream, 0, 1)
+    }
+
+    fn all_edges_part<'a>(
+        &'a self,
+        stream: &EdgeStream,
+        part: usize,
+        parts: usize,
+    ) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
+        Ok(Some(Box::new(edges::AllEdges::new(self, stream, part, parts))))
     }
 
     fn moment(&self) -> Option<Moment> {

@@ -299,7 +299,7 @@ impl Database {
         self.native_to("a backup")?.backup(destination, base, interrupt)
     }
 
-    /// Imports files. If it fails, the store is as it was.
+    /// Imports files into a store in files. If it fails, the store is as it was.
     pub fn import(&self, plan: &ImportPlan, progress: &ImportProgress, interrupt: &Interrupt) -> Result<ImportSummary> {
         let config = import::bulk_config(plan, self.memory())?;
         // The import's own limit holds even where it is above that of the database; the block cache gives way.
@@ -312,13 +312,19 @@ impl Database {
         })
     }
 
+    /// The graph, if it is on a ring of machines.
+    #[cfg(feature = "cql")]
+    pub(crate) fn ring(&self) -> Option<&cluster::ClusterStore> {
+        self.shared.store.ring()
+    }
+
     /// Builds a new version of the store; see [`NativeStore::rebuild`].
     pub(crate) fn rebuild<T>(
         &self,
         interrupt: &Interrupt,
         build: impl FnOnce(&Arc<Version>) -> Result<(Arc<Version>, T)>,
     ) -> Result<T> {
-        self.native_to("an import")?.rebuild(interrupt, build)
+        self.native_to("a bulk load into a graph that is open")?.rebuild(interrupt, build)
     }
 
     /// Contents and location of the store.

@@ -36,8 +36,9 @@ pub(crate) fn need_files(path: &Path, verb: &str) -> Result<()> {
 }
 
 fn no_files(verb: &str) -> Error {
-    error!(Unsupported, "{verb} works on a store in files, not on a ring of machines")
-        .with_remedy("write by Cypher; check and copy with the tools of the wide-column store")
+    error!(Unsupported, "{verb} works on a store in files, not on a ring of machines").with_remedy(
+        "write by Cypher, load a new graph with knot import, and copy with the tools of the wide-column store",
+    )
 }
 
 impl Engine {
@@ -92,6 +93,15 @@ impl Engine {
             Engine::Native(store) => Some(store),
             #[cfg(feature = "cql")]
             Engine::Ring(_) => None,
+        }
+    }
+
+    /// The graph, if it is on a ring.
+    #[cfg(feature = "cql")]
+    pub(crate) fn ring(&self) -> Option<&cluster::ClusterStore> {
+        match self {
+            Engine::Native(_) => None,
+            Engine::Ring(ring) => Some(&ring.store),
         }
     }
 

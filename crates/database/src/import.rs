@@ -122,7 +122,8 @@ pub struct ImportProgress {
     pub bytes_done: AtomicU64,
     /// Bytes to be read in all.
     pub bytes_total: AtomicU64,
-    /// 0 while rows are read, 1 while files are written.
+    /// 0 while rows are read, 1 while files are written, 2 while rows are written to a ring; then `bytes_done` and
+    /// `bytes_total` are parts of that work.
     pub phase: AtomicU64,
     /// Hints about the import, in sentences.
     pub notes: Mutex<Vec<String>>,

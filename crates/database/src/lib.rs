@@ -23,6 +23,7 @@
 //! - [`advice`]: indexes, constraints, sort keys and rewrites by which statements would be faster. [`advising`]: statements that are run for that.
 //! - [`result`]: what a statement gives: columns in batches, with the nodes and edges that stand in them.
 //! - [`import`]: files of rows into a store.
+//! - `staged_import`: files into a graph on a ring of machines, by way of a store beside it.
 //! - [`load`]: tables in memory into a store.
 //! - [`export`]: a store into files of rows.
 //! - `copy`: `COPY`, which uses both.
@@ -74,6 +75,8 @@ pub mod session;
 pub mod settings;
 mod shape;
 pub mod slow_log;
+#[cfg(feature = "cql")]
+mod staged_import;
 mod statements;
 pub mod statistics;
 mod stopping;
@@ -109,6 +112,8 @@ pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
 pub use settings::{Access, Config};
 pub use slow_log::SlowLog;
+#[cfg(feature = "cql")]
+pub use staged_import::Staging;
 pub use stopping::StoppingClock;
 pub use storage::{Durability, StoreStats, TornLog};
 pub use store_copy::StoreCopy;

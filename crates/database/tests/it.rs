@@ -24,6 +24,7 @@
 //! - `algorithm_writes`: algorithms that write, and fail on the way.
 //! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
+//! - `ring`: a database on a real ring of machines. `ring_algorithms`: algorithms on a simulated one.
 //! - `streaming`: algorithms over edges streamed from native stores.
 //! - `import`: files into stores and back.
 //! - `rel_tables`: what relationship tables declare.
@@ -84,10 +85,17 @@ mod replanning;
 #[cfg(feature = "cql")]
 #[path = "it/ring.rs"]
 mod ring;
+#[cfg(feature = "cql")]
+#[path = "it/ring_algorithms.rs"]
+mod ring_algorithms;
 #[path = "it/serializable.rs"]
 mod serializable;
 #[path = "it/show.rs"]
 mod show;
+#[cfg(feature = "cql")]
+#[allow(dead_code, reason = "the tests of the store on a ring use more of it")]
+#[path = "../../cluster/tests/it/simulated.rs"]
+mod simulated_ring;
 #[path = "it/slow_log.rs"]
 mod slow_log;
 #[cfg(feature = "sqlite")]

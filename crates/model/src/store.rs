@@ -405,6 +405,18 @@ pub trait ReadView: Send + Sync {
         Ok(None)
     }
 
+    /// One of so many parts of what [`ReadView::all_edges`] gives, numbered from 0: each edge is in one part, and always in
+    /// the same. Several threads may read parts at once. `None` where edges do not come in parts; the answer is the same for
+    /// all parts.
+    fn all_edges_part<'a>(
+        &'a self,
+        _stream: &EdgeStream,
+        _part: usize,
+        _parts: usize,
+    ) -> Result<Option<Box<dyn EdgeBlockCursor + 'a>>> {
+        Ok(None)
+    }
+
     /// When what the view gave out was read from a store that keeps what it read.
     fn freshness(&self) -> Freshness {
         Freshness::default()

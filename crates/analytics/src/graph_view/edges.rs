@@ -1,5 +1,5 @@
-//! The sources of the edges of a view, in blocks: the partitions of a store, one stream of all its edges, expansions of
-//! all its nodes, or a list.
+//! The sources of the edges of a view, in blocks: the partitions of a store, all its edges in parts or in one stream,
+//! expansions of all its nodes, or a list.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +53,12 @@ pub(crate) fn of_view<'a>(
             Ok(Box::new(PartitionEdges { reader, tasks, edge_count }))
         }
         None => {
+            let parts = (view.statistics().edges / PART_EDGES).clamp(1, 4 * threads as u64) as usize;
+            let first = if parts > 1 { view.all_edges_part(&reader.stream(None), 0, parts)? } else { None };
+            if first.is_some() {
+                drop(first);
+                return Ok(Box::new(PartedEdges { reader, parts }));
+            }
             if let Some(cursor) = view.all_edges(&reader.stream(None))? {
                 return Ok(Box::new(StreamedEdges { reader, cursor: Mutex::new(Some(cursor)) }));
             }
@@ -196,6 +202,36 @@ impl EdgeSource for PartitionEdges<'_> {
         };
         let mut cursor = partitions.stream(*partition, &reader.stream(sources.clone()))?;
         reader.read(&mut *cursor, self.edge_count, sink)
+    }
+}
+
+/// Edges of a part of a store that gives all its edges in parts, at least about: a part is a round trip or more.
+const PART_EDGES: u64 = 1 << 14;
+
+/// The edges of a store that gives them all in parts.
+struct PartedEdges<'a> {
+    reader: Reader<'a>,
+    parts: usize,
+}
+
+impl EdgeSource for PartedEdges<'_> {
+    fn task_count(&self) -> usize {
+        self.parts
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.reader.view.statistics().edges
+    }
+
+    fn has_weights(&self) -> bool {
+        self.reader.weight.is_some()
+    }
+
+    fn scan(&self, task: usize, sink: &mut EdgeSink<'_>) -> Result<()> {
+        match self.reader.view.all_edges_part(&self.reader.stream(None), task, self.parts)? {
+            Some(mut cursor) => self.reader.read(&mut *cursor, self.edge_count(), sink),
+            None => Err(model::error!(Internal, "a view that gave its edges in parts does not any more")),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use database::import::{EdgeFile, ImportPlan, ImportProgress, NodeFile, OnBadRow};
+use database::import::{EdgeFile, ImportPlan, ImportProgress, ImportSummary, NodeFile, OnBadRow};
 use database::import::{FieldType, FileFormat, OnDuplicate, ReadOptions};
 use database::{Access, Config, Database, Error, ErrorCode, Interrupt, Parameters, parse_bytes};
 
@@ -19,7 +19,13 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     if plan.nodes.is_empty() && plan.edges.is_empty() && !is_export {
         return Err(usage("expected files to import: --nodes, --edges, or files that say what they hold".into()));
     }
-    let existed = arguments.store.exists();
+    let is_ring = database::is_ring(&arguments.store);
+    if !is_ring && (arguments.staging.is_some() || arguments.restart) {
+        return Err(usage(
+            "--staging and --restart are for an import into a ring of machines (cql://HOST/KEYSPACE)".into(),
+        ));
+    }
+    let existed = is_ring || arguments.store.exists();
     let config = Config { access: Access::ReadWrite, ..Config::default() };
     let database = super::open_with(&arguments.store, config).map_err(with_another_way)?;
     let clock = database.clock();
@@ -27,8 +33,12 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
     let interrupt = Interrupt::new();
     let state = ImportProgress::default();
     let cancelling = signals::cancel_with(interrupt.clone());
-    let outcome = progress::watch_import(&state, arguments.no_progress, || database.import(&plan, &state, &interrupt));
-    let outcome = outcome.and_then(|summary| declare(&database, &schema, existed).map(|()| summary));
+    let outcome = progress::watch_import(&state, arguments.no_progress, || match is_ring {
+        true => into_ring(arguments, &database, &plan, &schema, &state, &interrupt),
+        false => database.import(&plan, &state, &interrupt),
+    });
+    let declared = |summary| declare(&database, &schema, existed).map(|()| summary);
+    let outcome = if is_ring { outcome } else { outcome.and_then(declared) };
     drop(cancelling);
     let summary = match outcome {
         Ok(summary) => summary,
@@ -39,6 +49,9 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
                 let _ = std::fs::remove_dir_all(&arguments.store);
             }
             return Err(match failure.code() {
+                ErrorCode::Cancelled if is_ring => Error::new(ErrorCode::Cancelled, "the import was cancelled")
+                    .with_remedy("the graph is as it was; run the same command again to go on with the import")
+                    .into(),
                 ErrorCode::Cancelled => Error::new(ErrorCode::Cancelled, "the import was cancelled")
                     .with_remedy("the store is as it was; run it again")
                     .into(),
@@ -66,6 +79,45 @@ pub(super) fn run(arguments: &ImportArguments) -> Outcome<()> {
         rows / seconds / 1e6
     );
     Ok(())
+}
+
+/// Imports into a graph on a ring, whose rules are those of the schemas too.
+#[cfg(feature = "cql")]
+fn into_ring(
+    arguments: &ImportArguments,
+    database: &Database,
+    plan: &ImportPlan,
+    schema: &[PathBuf],
+    state: &ImportProgress,
+    interrupt: &Interrupt,
+) -> database::Result<ImportSummary> {
+    let folder = arguments.staging.clone().unwrap_or_else(|| staging_of(&arguments.store));
+    let staging = database::Staging { folder, restarts: arguments.restart };
+    let declared = |store: &Database| declare(store, schema, false);
+    database.import_into_ring(plan, &staging, &declared, state, interrupt)
+}
+
+#[cfg(not(feature = "cql"))]
+fn into_ring(
+    arguments: &ImportArguments,
+    _: &Database,
+    _: &ImportPlan,
+    _: &[PathBuf],
+    _: &ImportProgress,
+    _: &Interrupt,
+) -> database::Result<ImportSummary> {
+    let place = arguments.store.display();
+    Err(Error::new(ErrorCode::Unsupported, format!("{place}: this program was built without rings of machines")))
+}
+
+/// The folder of an import into a graph on a ring, unless told otherwise: by its keyspace and number.
+#[cfg(feature = "cql")]
+fn staging_of(address: &Path) -> PathBuf {
+    let address = address.to_string_lossy();
+    let name = address.rsplit('/').next().unwrap_or_default();
+    let (keyspace, options) = name.split_once('?').unwrap_or((name, ""));
+    let graph = options.split('&').find_map(|option| option.strip_prefix("graph="));
+    PathBuf::from(graph.map_or_else(|| format!("{keyspace}.import"), |graph| format!("{keyspace}-{graph}.import")))
 }
 
 /// A store that another process has open takes files through that one.

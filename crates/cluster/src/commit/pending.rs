@@ -7,7 +7,7 @@ use model::{Error, NodeId, Result, Schema, error};
 use crate::items::{Item, edge_conflict};
 use crate::record::Member;
 use crate::ring::Ring;
-use crate::state::NewName;
+use crate::state::{Delta, NewName};
 
 /// The writes of a transaction and what they rely on, by which a conflict is told.
 #[derive(Debug, Default)]
@@ -78,7 +78,11 @@ impl Pending {
     /// The conflict with a transaction that comes first and that this one does not see; `None` if both can commit.
     pub(crate) fn conflict(&self, earlier: &Member, ring: &Ring) -> Result<Option<Error>> {
         let (mine, theirs) = (&self.member.delta, &earlier.delta);
-        let writes = |delta: &crate::state::Delta| delta.has_data || delta.rules.is_some();
+        let is_beside = |load: &Delta, other: &Delta| load.load.is_some() && (other.load.is_some() || other.writes());
+        if is_beside(mine, theirs) || is_beside(theirs, mine) {
+            return Ok(Some(error!(Conflict, "a bulk load began or ended beside other writes to the graph")));
+        }
+        let writes = |delta: &Delta| delta.has_data || delta.rules.is_some();
         if mine.rules.is_some() && writes(theirs) || theirs.rules.is_some() && writes(mine) {
             let conflict = error!(
                 Conflict,

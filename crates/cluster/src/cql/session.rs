@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use model::Map;
-use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::execution_profile::{ExecutionProfile, ExecutionProfileHandle};
 use scylla::client::session::Session as Driver;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::retry::FallthroughRetryPolicy;
@@ -26,6 +26,8 @@ const THREADS: usize = 2;
 const LOOK: Duration = Duration::from_millis(50);
 /// Time after which a read, or a write that may be repeated, is sent to another machine too.
 const SPECULATION: Duration = Duration::from_millis(500);
+/// The same of a page of a scan, which takes longer where machines are busy, and the more so if it is asked for twice.
+const SCAN_SPECULATION: Duration = Duration::from_secs(3);
 /// Time between two signs of life of a connection, and for the answer to one.
 const ALIVE: Duration = Duration::from_secs(5);
 /// Time for one attempt of an append, which is then repeated through another machine; Cassandra gives up earlier.
@@ -37,7 +39,22 @@ const PAGE_ROWS: i32 = 5_000;
 pub(super) struct Session {
     driver: Driver,
     prepared: Mutex<Map<Arc<str>, PreparedStatement>>,
+    /// The treatment of scans.
+    scans: ExecutionProfileHandle,
     runtime: Runtime,
+}
+
+fn profile(config: &CqlConfig, speculation: Duration) -> ExecutionProfileHandle {
+    ExecutionProfile::builder()
+        .consistency(Consistency::LocalQuorum)
+        .serial_consistency(Some(SerialConsistency::LocalSerial))
+        .request_timeout(Some(config.timeout))
+        .speculative_execution_policy(Some(Arc::new(SimpleSpeculativeExecutionPolicy {
+            max_retry_count: 2,
+            retry_interval: speculation,
+        })))
+        .build()
+        .into_handle()
 }
 
 fn no_session(problem: impl std::fmt::Display) -> Fault {
@@ -53,26 +70,18 @@ impl Session {
             .enable_all()
             .build()
             .map_err(no_session)?;
-        let profile = ExecutionProfile::builder()
-            .consistency(Consistency::LocalQuorum)
-            .serial_consistency(Some(SerialConsistency::LocalSerial))
-            .request_timeout(Some(config.timeout))
-            .speculative_execution_policy(Some(Arc::new(SimpleSpeculativeExecutionPolicy {
-                max_retry_count: 2,
-                retry_interval: SPECULATION,
-            })))
-            .build();
         let mut builder = SessionBuilder::new()
             .known_nodes(&config.hosts)
             .connection_timeout(config.timeout)
             .keepalive_interval(ALIVE)
             .keepalive_timeout(ALIVE)
-            .default_execution_profile_handle(profile.into_handle());
+            .default_execution_profile_handle(profile(config, SPECULATION));
         if let Some((user, password)) = &config.login {
             builder = builder.user(user, password);
         }
         let driver = runtime.block_on(builder.build()).map_err(no_session)?;
-        let session = Session { driver, prepared: Mutex::default(), runtime };
+        let scans = profile(config, SCAN_SPECULATION);
+        let session = Session { driver, prepared: Mutex::default(), scans, runtime };
         session.wait(async {
             let definitions = statements::definitions(&config.keyspace, config.copies);
             for statement in definitions.into_iter().filter(|_| config.creates) {
@@ -121,6 +130,10 @@ impl Session {
         statement.set_page_size(PAGE_ROWS);
         match text.kind {
             Kind::Repeatable => statement.set_is_idempotent(true),
+            Kind::Scan => {
+                statement.set_is_idempotent(true);
+                statement.set_execution_profile_handle(Some(self.scans.clone()));
+            }
             Kind::Conditional => {
                 // An attempt without an answer is in doubt, and is told to the caller.
                 statement.set_is_idempotent(false);

@@ -3,13 +3,15 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::tables::{Change, ColumnShape, FieldKind, RowWrite, Slice, Table};
+use crate::tables::{Change, ColumnShape, FieldKind, RowWrite, Scan, Slice, Table};
 
 /// Treatment of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A read at a quorum, or a write that may be repeated.
     Repeatable,
+    /// A read of a page of a whole table at a quorum.
+    Scan,
     /// A write that happens under a condition.
     Conditional,
     /// A read in the order of the conditional writes.
@@ -97,6 +99,17 @@ pub(super) fn read(keyspace: &str, slice: &Slice) -> Text {
     text(Kind::Repeatable, format!("SELECT {columns} FROM {keyspace}.{} WHERE {conditions}", shape.name))
 }
 
+/// A scan of a range of tokens: the number of the graph, the clustering key, then the cells that are wanted. The graph
+/// cannot be a condition, since the key has one by its token.
+pub(super) fn scan(keyspace: &str, scan: &Scan) -> Text {
+    let shape = scan.table.shape();
+    let cells = scan.cells.iter().map(|at| &shape.cells[*at]);
+    let columns = joined(shape.partition[..1].iter().chain(shape.clustering).chain(cells), "", ", ");
+    let token = format!("token({})", joined(shape.partition, "", ", "));
+    let name = shape.name;
+    text(Kind::Scan, format!("SELECT {columns} FROM {keyspace}.{name} WHERE {token} > ? AND {token} <= ?"))
+}
+
 /// The records of an epoch from the last one on, each with the seal of the epoch.
 pub(super) fn tail(keyspace: &str) -> Text {
     text(
@@ -135,8 +148,8 @@ pub(super) fn seal(keyspace: &str) -> Text {
 mod tests {
     use std::ops::Bound;
 
-    use super::{definitions, read, write};
-    use crate::tables::{Change, Field, RowWrite, Slice, Table};
+    use super::{definitions, read, scan, write};
+    use crate::tables::{Change, Field, RowWrite, Scan, Slice, Table, Tokens};
 
     #[test]
     fn statements_are_those_of_the_tables() {
@@ -154,6 +167,12 @@ mod tests {
             "FROM knot.edge_out WHERE \"graph\" = ? AND \"bucket\" = ? AND \"source\" = ? AND \"type\" = ? \
              AND \"sort\" >= ? AND \"sort\" < ?"
         ));
+        let edges = Scan { table: Table::Edge, graph: 1, tokens: Tokens::ALL, cells: vec![0, 2] };
+        assert_eq!(
+            &*scan("knot", &edges).text,
+            "SELECT \"graph\", \"number\", \"born\", \"died\", \"type\" FROM knot.edge \
+             WHERE token(\"graph\", \"bucket\") > ? AND token(\"graph\", \"bucket\") <= ?"
+        );
         let row = |change: Change, clustering: Vec<Field>| RowWrite {
             table: Table::Applied,
             partition: vec![one.clone(), one.clone()],

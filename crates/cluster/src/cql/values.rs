@@ -7,7 +7,7 @@ use scylla::response::query_result::QueryResult;
 use scylla::value::{CqlValue, Row as CqlRow};
 
 use super::faults;
-use crate::tables::{Appended, Change, Fault, Field, FieldKind, Row, RowWrite, Slice, Table};
+use crate::tables::{Appended, Change, Fault, Field, FieldKind, Row, RowWrite, Scan, Slice, Table};
 
 fn value_of(field: &Field) -> CqlValue {
     match field {
@@ -60,6 +60,26 @@ pub(super) fn row_of(table: Table, row: CqlRow) -> Result<Row, Fault> {
     }
     let cells = shape.cells.iter().map(|(_, kind)| next(*kind)).collect::<Result<_, _>>()?;
     Ok(Row { clustering, cells })
+}
+
+/// A row of a scan; `None` if it belongs to another graph.
+pub(super) fn scanned_row_of(scan: &Scan, row: CqlRow) -> Result<Option<Row>, Fault> {
+    let shape = scan.table.shape();
+    let mut columns = row.columns.into_iter();
+    let graph = number(columns.next().flatten()).ok_or_else(|| faults::unexpected("no graph in a key"))?;
+    if graph != scan.graph {
+        return Ok(None);
+    }
+    let mut next = |kind| columns.next().flatten().map(|value| field_of(value, kind)).transpose();
+    let mut clustering = Vec::with_capacity(shape.clustering.len());
+    for (name, kind) in shape.clustering {
+        clustering.push(next(*kind)?.ok_or_else(|| faults::unexpected(format!("no {name} in a key")))?);
+    }
+    let mut cells = vec![None; shape.cells.len()];
+    for &at in &scan.cells {
+        cells[at] = next(shape.cells[at].1)?;
+    }
+    Ok(Some(Row { clustering, cells }))
 }
 
 fn number(value: Option<CqlValue>) -> Option<i64> {

@@ -7,12 +7,14 @@ use model::codec::bytes::{Get, Put};
 use model::codec::rules;
 use model::{EdgeTypeId, LabelId, Map, PropertyKeyId, Result, Schema, SortKey};
 
-use super::{Counts, Delta, Ids, NameKind, NewName, Rules, State};
+use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State, TransactionId};
 
 const HAS_RULES: u8 = 1;
 const HAS_DATA: u8 = 2;
 const HAS_EDGES: u8 = 4;
 const HAS_EDGE_PROPERTIES: u8 = 8;
+const BEGINS_LOAD: u8 = 16;
+const ENDS_LOAD: u8 = 32;
 
 fn put_rules(of: &Rules, out: &mut Vec<u8>) {
     out.put_u32(of.constraints.len() as u32);
@@ -84,7 +86,9 @@ impl Delta {
             flag(self.rules.is_some(), HAS_RULES)
                 | flag(self.has_data, HAS_DATA)
                 | flag(self.has_edges, HAS_EDGES)
-                | flag(self.has_edge_properties, HAS_EDGE_PROPERTIES),
+                | flag(self.has_edge_properties, HAS_EDGE_PROPERTIES)
+                | flag(matches!(self.load, Some(LoadStep::Begin(_))), BEGINS_LOAD)
+                | flag(matches!(self.load, Some(LoadStep::End(_))), ENDS_LOAD),
         );
         out.put_u32(self.names.len() as u32);
         for NewName { kind, number, name } in &self.names {
@@ -98,6 +102,10 @@ impl Delta {
         put_counts(&self.counts, out);
         out.put_u64(self.block.nodes);
         out.put_u64(self.block.edges);
+        if let Some(LoadStep::Begin(id) | LoadStep::End(id)) = self.load {
+            out.put_u64(id.0);
+            out.put_u64(id.1);
+        }
     }
 
     /// Reads a change.
@@ -107,14 +115,21 @@ impl Delta {
             |get: &mut Get<'_>| Ok(NewName { kind: kind_of(get)?, number: get.u32()?, name: Arc::from(get.text()?) });
         let names = (0..get.count(9)?).map(|_| name(get)).collect::<Result<_>>()?;
         let rules = if flags & HAS_RULES != 0 { Some(get_rules(get)?) } else { None };
+        let (counts, block) = (get_counts(get)?, Ids { nodes: get.u64()?, edges: get.u64()? });
+        let load = match flags & (BEGINS_LOAD | ENDS_LOAD) {
+            BEGINS_LOAD => Some(LoadStep::Begin(TransactionId(get.u64()?, get.u64()?))),
+            ENDS_LOAD => Some(LoadStep::End(TransactionId(get.u64()?, get.u64()?))),
+            _ => None,
+        };
         Ok(Delta {
             names,
             rules,
-            counts: get_counts(get)?,
-            block: Ids { nodes: get.u64()?, edges: get.u64()? },
+            counts,
+            block,
             has_data: flags & HAS_DATA != 0,
             has_edges: flags & HAS_EDGES != 0,
             has_edge_properties: flags & HAS_EDGE_PROPERTIES != 0,
+            load,
         })
     }
 }
@@ -148,9 +163,13 @@ impl State {
             rules: Some(rules_of(&self.schema, &self.indexes, self.next_index)),
             counts: super::difference(&Default::default(), &self.statistics),
             block: self.next,
+            load: self.loading.map(|loading| LoadStep::Begin(loading.id)),
             ..Delta::default()
         };
         whole.encode(&mut out);
+        if let Some(Loading { since, first, end, .. }) = self.loading {
+            [since, first.nodes, first.edges, end.nodes, end.edges].into_iter().for_each(|number| out.put_u64(number));
+        }
         out
     }
 
@@ -160,6 +179,11 @@ impl State {
         let (sequence, edges_changed, edge_properties_changed) = (get.u64()?, get.u64()?, get.u64()?);
         let mut state = State::default();
         state.apply(sequence, &Delta::decode(&mut get)?)?;
+        if let Some(loading) = &mut state.loading {
+            loading.since = get.u64()?;
+            loading.first = Ids { nodes: get.u64()?, edges: get.u64()? };
+            loading.end = Ids { nodes: get.u64()?, edges: get.u64()? };
+        }
         Ok(State { sequence, edges_changed, edge_properties_changed, ..state })
     }
 }
@@ -171,7 +195,7 @@ mod tests {
     use model::codec::bytes::Get;
     use model::{Constraint, EdgeTypeId, LabelId, PropertyKeyId, SortKey};
 
-    use super::{Counts, Delta, Ids, NameKind, NewName, Rules, State};
+    use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State, TransactionId};
 
     fn delta() -> Delta {
         let name = |kind, number, name: &str| NewName { kind, number, name: name.into() };
@@ -191,6 +215,7 @@ mod tests {
             has_data: true,
             has_edges: true,
             has_edge_properties: false,
+            load: Some(LoadStep::End(TransactionId(1, 2))),
         }
     }
 
@@ -208,6 +233,32 @@ mod tests {
         assert_eq!(again.encode(), state.encode());
         assert_eq!((again.sequence, again.edges_changed, again.edge_properties_changed), (7, 7, 0));
         assert_eq!((again.next.nodes, again.statistics.label(LabelId(0))), (256, 5));
+    }
+
+    #[test]
+    fn loads_that_are_left_are_in_checkpoints_and_give_their_ids_back() {
+        let begin = |id: u64, nodes: u64| Delta {
+            block: Ids { nodes, edges: 2 * nodes },
+            load: Some(LoadStep::Begin(TransactionId(id, id))),
+            ..Delta::default()
+        };
+        let mut state = State::default();
+        state.apply(3, &begin(1, 10)).unwrap();
+        state.sequence = 4;
+        assert_eq!(state.seen(), 2, "rows of the load are not seen");
+        let mut again = State::decode(&state.encode()).unwrap();
+        let left =
+            Loading { id: TransactionId(1, 1), since: 3, first: Ids::default(), end: Ids { nodes: 10, edges: 20 } };
+        assert_eq!((again.loading, again.encode()), (Some(left), state.encode()));
+        again.apply(5, &begin(2, 7)).unwrap();
+        assert_eq!(again.next, Ids { nodes: 7, edges: 14 }, "the ids of the load that was left are given again");
+        again.apply(6, &Delta { block: Ids { nodes: 1, edges: 0 }, ..Delta::default() }).unwrap();
+        again.apply(7, &begin(3, 4)).unwrap();
+        assert_eq!(again.next.nodes, 12, "and are not, if others were given ids since");
+        let end = Delta { load: Some(LoadStep::End(TransactionId(3, 3))), ..Delta::default() };
+        again.apply(8, &end).unwrap();
+        again.sequence = 8;
+        assert_eq!((again.loading, again.seen()), (None, 8));
     }
 
     #[test]

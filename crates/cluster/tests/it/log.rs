@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cluster::ClusterStore;
-use cluster::tables::{Appended, Fault, LogPage, Place, Row, RowWrite, Slice, Table, Tables};
+use cluster::tables::{Appended, Fault, LogPage, Page, PageAsk, Place, Row, RowWrite, Slice, Table, Tables};
 use model::{ErrorCode, GraphStore, NodeId, Value};
 use testing::differential::{Content, assert_same_content};
 
@@ -103,6 +103,10 @@ impl Tables for Slow {
         std::thread::sleep(Duration::from_millis(20));
         self.appends.fetch_add(1, Ordering::Relaxed);
         self.inner.append(place, record)
+    }
+
+    fn scan(&self, pages: &[PageAsk], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Page>, Fault> {
+        self.inner.scan(pages, is_cancelled)
     }
 
     fn read_place(&self, place: Place) -> Result<Option<Arc<[u8]>>, Fault> {

@@ -5,9 +5,11 @@ mod contract;
 mod crashes;
 mod graph;
 mod histories;
+mod loads;
 mod log;
 mod races;
 #[cfg(feature = "cql")]
 mod real_ring;
 mod ring;
 mod rounds;
+mod scans;

@@ -11,6 +11,7 @@ mod canary;
 mod consensus;
 mod faults;
 mod replica;
+mod scans;
 mod turns;
 
 use std::ops::Bound;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cluster::Settings;
-use cluster::tables::{Appended, Fault, Field, LogPage, Place, Row, RowWrite, Slice, Table, Tables};
+use cluster::tables::{Appended, Fault, Field, LogPage, Page, PageAsk, Place, Row, RowWrite, Slice, Table, Tables};
 use model::platform::Clock;
 use testing::random::SeededRandom;
 use testing::simulation::PlatformRandom;
@@ -27,6 +28,7 @@ pub(crate) use canary::Canary;
 use consensus::Consensus;
 pub(crate) use faults::{CrashKind, Faults};
 use replica::Replica;
+use scans::Position;
 pub(crate) use turns::Turns;
 
 /// Replicas of each row.
@@ -52,6 +54,8 @@ struct Inner {
     faults: Faults,
     canary: Option<Canary>,
     counts: Counts,
+    /// Places at which further pages begin, by the number that stands for them.
+    pages: Vec<Position>,
 }
 
 /// Numbers of operations and of faults that happened.
@@ -60,6 +64,9 @@ pub(crate) struct Counts {
     pub(crate) writes: u64,
     pub(crate) reads: u64,
     pub(crate) appends: u64,
+    /// Pages of scans that were read, and those that were asked for again after no answer.
+    pub(crate) pages: u64,
+    pub(crate) lost_pages: u64,
     /// Acknowledgements that were lost, of writes and of appends that were done.
     pub(crate) lost_answers: u64,
     /// Rows that reached a replica late.
@@ -92,6 +99,7 @@ impl Ring {
             faults,
             canary: None,
             counts: Counts::default(),
+            pages: Vec::new(),
         };
         Arc::new(Ring { inner: Mutex::new(inner), time_ns: AtomicU64::new(1), turns })
     }
@@ -254,6 +262,12 @@ impl Tables for Client {
     fn read(&self, slices: &[Slice], _is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<Row>>, Fault> {
         let (mut inner, kind) = self.begin()?;
         let outcome = inner.read(slices);
+        answer(kind, outcome)
+    }
+
+    fn scan(&self, pages: &[PageAsk], _is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Page>, Fault> {
+        let (mut inner, kind) = self.begin()?;
+        let outcome = inner.scan(pages);
         answer(kind, outcome)
     }
 

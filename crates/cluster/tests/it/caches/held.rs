@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use cluster::tables::{Appended, Fault, LogPage, Place, Row, RowWrite, Slice, Tables};
+use cluster::tables::{Appended, Fault, LogPage, Page, PageAsk, Place, Row, RowWrite, Slice, Tables};
 
 use crate::ring::Client;
 
@@ -70,6 +70,10 @@ impl Tables for Held {
 
     fn append(&self, place: Place, record: &[u8]) -> Result<Appended, Fault> {
         self.inner.append(place, record)
+    }
+
+    fn scan(&self, pages: &[PageAsk], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<Page>, Fault> {
+        self.inner.scan(pages, is_cancelled)
     }
 
     fn read_place(&self, place: Place) -> Result<Option<Arc<[u8]>>, Fault> {

@@ -15,10 +15,22 @@ pub(crate) enum Canary {
     HidesWinner,
     /// An epoch is dropped and not sealed.
     NeverSeals,
+    /// A scan leaves out the last token of its range: a boundary off by one.
+    ScanEndsEarly,
+    /// A scan has the token before its range too: the same at the other end.
+    ScanBeginsEarly,
+    /// A page of a scan begins with the last row of the one before.
+    RepeatsRow,
+    /// A page of a scan that was not answered goes on with the next when it is asked for again.
+    SkipsLostPage,
 }
 
 impl Canary {
     /// Those that histories find.
     pub(crate) const OF_HISTORIES: [Canary; 5] =
         [Canary::ReadAtOne, Canary::WriteAtOne, Canary::MarkBeforeRows, Canary::AppendOverwrites, Canary::HidesWinner];
+
+    /// Those that scans find.
+    pub(crate) const OF_SCANS: [Canary; 4] =
+        [Canary::ScanEndsEarly, Canary::ScanBeginsEarly, Canary::RepeatsRow, Canary::SkipsLostPage];
 }

@@ -153,7 +153,7 @@ impl Inner {
         answers
     }
 
-    fn read_slice(&mut self, slice: &Slice) -> Result<Vec<Row>, Fault> {
+    pub(super) fn read_slice(&mut self, slice: &Slice) -> Result<Vec<Row>, Fault> {
         let mut asked = self.up(&slice.partition)?;
         self.random.shuffle(&mut asked);
         let is_at_one = self.canary == Some(Canary::ReadAtOne);
