@@ -101,6 +101,7 @@ fn try_block(kind: IdKind, size: u64, log: &Log, queue: &Queue) -> Result<Option
     let member = Member::new(transaction, delta, stored, Stored::Inline(Arc::from([])), items);
     let pending = Arc::new(Pending {
         base: log.state().sequence,
+        named_at: u64::MAX,
         member: Arc::new(member),
         rows: Arc::from([]),
         bytes: 128,

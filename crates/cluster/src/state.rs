@@ -4,6 +4,7 @@
 //! checkpoint.
 
 mod bytes;
+mod purge;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ pub(crate) use bytes::rules_of;
 use model::{
     Constraint, EdgeTypeId, Index, LabelId, Map, PropertyKeyId, Result, Schema, SortKey, Statistics, Subject, error,
 };
+pub(crate) use purge::{Dead, Purge, PurgeStep, Sweep};
 
 /// The state at a sequence number.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,9 @@ pub(crate) struct State {
     pub(crate) edges_changed: u64,
     /// The last record that changed properties of edges.
     pub(crate) edge_properties_changed: u64,
+    /// Progress of the purge of dead rows, and what is left to purge.
+    pub(crate) purge: Purge,
+    pub(crate) dead: Dead,
 }
 
 /// Numbers of ids, of nodes and of edges.
@@ -109,6 +114,10 @@ pub(crate) struct Delta {
     pub(crate) has_edges: bool,
     /// True if properties of edges changed.
     pub(crate) has_edge_properties: bool,
+    /// Rows that no later view sees.
+    pub(crate) dead: u64,
+    /// A step of the purge.
+    pub(crate) purge: Option<PurgeStep>,
 }
 
 /// An index with its number: an ordered index, or the values of a constraint.
@@ -157,6 +166,10 @@ impl State {
                 }
             }
             if let Some(rules) = &delta.rules {
+                let is_gone = |number: &u32| !rules.numbers.iter().any(|(_, kept)| kept == number);
+                let mut gone: Vec<u32> = self.indexes.values().copied().filter(is_gone).collect();
+                gone.sort_unstable();
+                self.dead.indexes.extend(gone.into_iter().map(|number| (number, sequence)));
                 schema.constraints.clone_from(&rules.constraints);
                 schema.indexes.clone_from(&rules.indexes);
                 schema.sort_keys.clone_from(&rules.sort_keys);
@@ -174,6 +187,12 @@ impl State {
             for (edge_type, change) in &delta.counts.types {
                 add(statistics.edges_by_type.entry(*edge_type).or_default(), *change);
             }
+        }
+        self.dead.rows += delta.dead;
+        if let Some(step) = &delta.purge {
+            self.purge.clone_from(&step.purge);
+            self.dead.rows = self.dead.rows.saturating_sub(step.gone);
+            self.dead.indexes.retain(|(number, _)| !step.indexes.contains(number));
         }
         if delta.has_edges {
             self.edges_changed = sequence;

@@ -25,6 +25,8 @@ pub(crate) struct Doubts {
 pub(crate) struct Pending {
     /// The number of the last record that it sees.
     pub(crate) base: u64,
+    /// The last record of the state when the name of its body was written down; the largest number if it has no body.
+    pub(crate) named_at: u64,
     pub(crate) member: Arc<Member>,
     /// The rows that it writes.
     pub(crate) rows: Arc<[u8]>,
@@ -78,6 +80,11 @@ impl Pending {
     /// The conflict with a transaction that comes first and that this one does not see; `None` if both can commit.
     pub(crate) fn conflict(&self, earlier: &Member, ring: &Ring) -> Result<Option<Error>> {
         let (mine, theirs) = (&self.member.delta, &earlier.delta);
+        if let Some(step) = &theirs.purge
+            && (self.named_at < step.purge.horizon || mine.purge.is_some())
+        {
+            return Ok(Some(error!(Conflict, "a purge has gone on to record {} of the log", step.purge.horizon)));
+        }
         let writes = |delta: &crate::state::Delta| delta.has_data || delta.rules.is_some();
         if mine.rules.is_some() && writes(theirs) || theirs.rules.is_some() && writes(mine) {
             let conflict = error!(

@@ -7,12 +7,14 @@ use model::codec::bytes::{Get, Put};
 use model::codec::rules;
 use model::{EdgeTypeId, LabelId, Map, PropertyKeyId, Result, Schema, SortKey};
 
-use super::{Counts, Delta, Ids, NameKind, NewName, Rules, State};
+use super::{Counts, Dead, Delta, Ids, NameKind, NewName, PurgeStep, Rules, State};
 
 const HAS_RULES: u8 = 1;
 const HAS_DATA: u8 = 2;
 const HAS_EDGES: u8 = 4;
 const HAS_EDGE_PROPERTIES: u8 = 8;
+const HAS_DEAD: u8 = 16;
+const HAS_PURGE: u8 = 32;
 
 fn put_rules(of: &Rules, out: &mut Vec<u8>) {
     out.put_u32(of.constraints.len() as u32);
@@ -84,7 +86,9 @@ impl Delta {
             flag(self.rules.is_some(), HAS_RULES)
                 | flag(self.has_data, HAS_DATA)
                 | flag(self.has_edges, HAS_EDGES)
-                | flag(self.has_edge_properties, HAS_EDGE_PROPERTIES),
+                | flag(self.has_edge_properties, HAS_EDGE_PROPERTIES)
+                | flag(self.dead > 0, HAS_DEAD)
+                | flag(self.purge.is_some(), HAS_PURGE),
         );
         out.put_u32(self.names.len() as u32);
         for NewName { kind, number, name } in &self.names {
@@ -98,6 +102,12 @@ impl Delta {
         put_counts(&self.counts, out);
         out.put_u64(self.block.nodes);
         out.put_u64(self.block.edges);
+        if self.dead > 0 {
+            out.put_u64(self.dead);
+        }
+        if let Some(step) = &self.purge {
+            step.encode(out);
+        }
     }
 
     /// Reads a change.
@@ -115,6 +125,8 @@ impl Delta {
             has_data: flags & HAS_DATA != 0,
             has_edges: flags & HAS_EDGES != 0,
             has_edge_properties: flags & HAS_EDGE_PROPERTIES != 0,
+            dead: if flags & HAS_DEAD != 0 { get.u64()? } else { 0 },
+            purge: if flags & HAS_PURGE != 0 { Some(PurgeStep::decode(get)?) } else { None },
         })
     }
 }
@@ -148,10 +160,17 @@ impl State {
             rules: Some(rules_of(&self.schema, &self.indexes, self.next_index)),
             counts: super::difference(&Default::default(), &self.statistics),
             block: self.next,
+            purge: Some(PurgeStep { purge: self.purge.clone(), ..PurgeStep::default() }),
             ..Delta::default()
         };
         whole.encode(&mut out);
+        self.dead.encode(&mut out);
         out
+    }
+
+    fn dead_before_purges(&self, sequence: u64) -> Dead {
+        let is_dropped = |number: &u32| !self.indexes.values().any(|kept| kept == number);
+        Dead { rows: 0, indexes: (0..self.next_index).filter(is_dropped).map(|number| (number, sequence)).collect() }
     }
 
     /// Reads a state.
@@ -160,7 +179,9 @@ impl State {
         let (sequence, edges_changed, edge_properties_changed) = (get.u64()?, get.u64()?, get.u64()?);
         let mut state = State::default();
         state.apply(sequence, &Delta::decode(&mut get)?)?;
-        Ok(State { sequence, edges_changed, edge_properties_changed, ..state })
+        // Checkpoints from before there was a purge do not tell which indexes were dropped.
+        let dead = if get.left() > 0 { Dead::decode(&mut get)? } else { state.dead_before_purges(sequence) };
+        Ok(State { sequence, edges_changed, edge_properties_changed, dead, ..state })
     }
 }
 
@@ -171,7 +192,7 @@ mod tests {
     use model::codec::bytes::Get;
     use model::{Constraint, EdgeTypeId, LabelId, PropertyKeyId, SortKey};
 
-    use super::{Counts, Delta, Ids, NameKind, NewName, Rules, State};
+    use super::{Counts, Dead, Delta, Ids, NameKind, NewName, PurgeStep, Rules, State};
 
     fn delta() -> Delta {
         let name = |kind, number, name: &str| NewName { kind, number, name: name.into() };
@@ -191,6 +212,8 @@ mod tests {
             has_data: true,
             has_edges: true,
             has_edge_properties: false,
+            dead: 6,
+            purge: Some(PurgeStep { gone: 2, ..PurgeStep::default() }),
         }
     }
 
@@ -208,6 +231,13 @@ mod tests {
         assert_eq!(again.encode(), state.encode());
         assert_eq!((again.sequence, again.edges_changed, again.edge_properties_changed), (7, 7, 0));
         assert_eq!((again.next.nodes, again.statistics.label(LabelId(0))), (256, 5));
+        assert_eq!(again.dead, Dead { rows: 4, indexes: Vec::new() });
+        // One from before there was a purge: the numbers that no index has are those of dropped ones.
+        let mut old = Vec::new();
+        state.encode().clone_into(&mut old);
+        old.truncate(old.len() - 12);
+        let again = State::decode(&old).unwrap();
+        assert_eq!(again.dead, Dead { rows: 0, indexes: vec![(0, 7), (1, 7), (2, 7)] });
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod crashes;
 mod graph;
 mod histories;
 mod log;
+mod purge;
 mod races;
 #[cfg(feature = "cql")]
 mod real_ring;

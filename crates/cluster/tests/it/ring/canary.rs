@@ -15,6 +15,8 @@ pub(crate) enum Canary {
     HidesWinner,
     /// An epoch is dropped and not sealed.
     NeverSeals,
+    /// Deleted rows are forgotten at once, as with `gc_grace_seconds = 0`: writes that arrive late bring them back.
+    ForgetsDeletions,
 }
 
 impl Canary {
