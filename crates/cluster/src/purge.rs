@@ -42,7 +42,7 @@ const ATTEMPTS: usize = 16;
 /// A pause while leases end, as the wide-column store counts them.
 const PAUSE: u32 = 6;
 
-/// What a purge has deleted.
+/// Counts of the rows that a purge has deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
     /// Versions and events.

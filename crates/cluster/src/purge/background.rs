@@ -83,7 +83,7 @@ impl Looks {
         let interval = Duration::from_nanos(self.shared.log.settings.purge_interval_ns);
         let _listening = self.stop.interrupt.listen();
         while !self.stop.wait(interval) {
-            // What fails is tried again at the next look: nothing is lost but time.
+            // A failure costs nothing but time: the next look tries again.
             if self.look().is_err_and(|error| !is_passing(&error)) {
                 return;
             }

@@ -56,7 +56,7 @@ pub(super) fn entries_of_index(graph: i64, index: u32, dropped_by: u64) -> Vec<R
 }
 
 impl Batch {
-    /// What rows of a record of the log ended. Entries of dropped indexes are left out.
+    /// Rows that those of a record of the log ended. Entries of dropped indexes are left out.
     pub(super) fn of_written(rows: &[RowWrite], dropped: &[(u32, u64)]) -> Batch {
         let mut batch = Batch::default();
         for row in rows {
@@ -85,7 +85,7 @@ impl Batch {
         self.events.insert((table, partition.to_vec(), key));
     }
 
-    /// What rows of a partition say was dead as of a record.
+    /// Rows of a partition that were dead as of a record.
     pub(super) fn of_read(table: Table, partition: &[Field], rows: &[Row], horizon: u64) -> Result<Batch> {
         let mut batch = Batch::default();
         if matches!(table, Table::ByLabel | Table::ByValue) {

@@ -42,7 +42,7 @@ pub(crate) struct PurgeStep {
     pub(crate) indexes: Vec<u32>,
 }
 
-/// What is left to purge.
+/// Dead rows that are left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dead {
     /// Rows that no new view sees.
