@@ -3,8 +3,8 @@
 //!
 //! Invariants:
 //! - What is kept of a unit are all its rows as of [`Cache::sequence`], the last record that views see: [`Cache::include`]
-//!   drops what a record touches before a view can see the record. Rows tell when they were born and died, and none is
-//!   ever deleted, so that older views may use them too.
+//!   drops what a record touches before a view can see the record. Rows tell when they were born and died, and are purged only
+//!   where views that would miss them end (`Log::confirm`), so that older views may use them too.
 //! - Rows that were read before a record and come in after it are not kept if the record touched them: [`Cache::put`]
 //!   compares the record at which reading began with the last that touched a unit of the same stamp.
 //! - No more bytes are held than the settings say.

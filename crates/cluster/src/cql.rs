@@ -214,7 +214,7 @@ fn size_of_write(row: &RowWrite) -> usize {
     let size = |field: &Field| if let Field::Bytes(bytes) = field { bytes.len() + 4 } else { 12 };
     let cells = match &row.change {
         Change::Put(cells) => cells.iter().map(|(_, field)| size(field)).sum(),
-        Change::Delete => 0,
+        Change::Delete | Change::DeleteUpTo => 0,
     };
     row.clustering.iter().map(size).sum::<usize>() + cells + 32
 }

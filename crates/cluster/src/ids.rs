@@ -105,6 +105,7 @@ fn try_block(kind: IdKind, size: u64, log: &Log, queue: &Queue) -> Result<Option
     let member = Member::new(transaction, delta, stored, Stored::Inline(Arc::from([])), items);
     let pending = Arc::new(Pending {
         base: state.sequence,
+        named_at: u64::MAX,
         member: Arc::new(member),
         rows: Arc::from([]),
         bytes: 128,

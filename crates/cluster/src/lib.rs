@@ -10,6 +10,7 @@
 //! - `packed`: rows as bytes. `cache`: rows that were read, kept as long as the log does not change them.
 //! - `reader`: rows of one moment. `overlay`: writes of a transaction. `view`: both as a `ReadView`.
 //! - `ids`: blocks of ids of nodes and edges.
+//! - `bodies`: names of transactions whose bodies are rows of their own. `purge`: the end of rows that nobody sees.
 //! - `shared`: what views and transactions share. `transaction`: the checks and effects of writing.
 //! - `store`: the store itself. `load`: a whole graph into a new one, at once.
 //!
@@ -21,6 +22,7 @@ pub mod cql;
 pub mod settings;
 pub mod tables;
 
+mod bodies;
 mod body;
 mod cache;
 mod commit;
@@ -30,6 +32,7 @@ mod load;
 mod log;
 mod overlay;
 mod packed;
+mod purge;
 mod reader;
 mod record;
 mod ring;
@@ -41,5 +44,6 @@ mod transaction;
 mod view;
 
 pub use load::LoadPlan;
+pub use purge::Purged;
 pub use settings::Settings;
 pub use store::ClusterStore;

@@ -238,6 +238,7 @@ impl ClusterStore {
         delta.encode(&mut bytes);
         let pending = Pending {
             base: state.sequence,
+            named_at: u64::MAX,
             member: Arc::new(Member::new(id, delta, stored, nothing(), items)),
             rows: Arc::from([]),
             bytes: bytes.len() + 128,

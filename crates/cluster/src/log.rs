@@ -6,6 +6,7 @@
 
 mod catch_up;
 mod checkpoint;
+mod lease;
 
 pub(crate) use catch_up::too_old;
 
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Map, Result, error};
 
+use self::lease::Lease;
 use crate::body::rows_of;
 use crate::cache::{Cache, Touched};
 use crate::record::{Record, Stored, TransactionId};
@@ -45,6 +47,7 @@ pub(crate) struct Log {
     /// Number of this process.
     pub(crate) writer: u64,
     pub(crate) cache: Arc<Cache>,
+    lease: Lease,
     followed: Mutex<Followed>,
 }
 
@@ -122,7 +125,7 @@ impl Log {
     /// A log of which nothing is known yet.
     pub(crate) fn new(ring: Ring, settings: Settings) -> Log {
         let (writer, cache) = (settings.random.next_u64(), Cache::new(&settings));
-        Log { ring, settings, writer, cache, followed: Mutex::default() }
+        Log { ring, settings, writer, cache, lease: Lease::default(), followed: Mutex::default() }
     }
 
     fn followed(&self) -> MutexGuard<'_, Followed> {
@@ -154,7 +157,10 @@ impl Log {
 
     /// Reads a record.
     pub(crate) fn decode(&self, bytes: &[u8]) -> Result<Arc<Record>> {
-        Record::decode(bytes, self.settings.epoch_records).map(Arc::new)
+        let record = Record::decode(bytes, self.settings.epoch_records)?;
+        let steps = record.members.iter().filter_map(|member| member.delta.purge.as_ref());
+        steps.map(|step| &step.purge).try_for_each(|purge| self.check_lease(purge))?;
+        Ok(Arc::new(record))
     }
 
     /// Adds a page of the log that begins behind a sequence number. The records of a page that has a gap are asked for one by
@@ -178,6 +184,7 @@ impl Log {
         followed.ahead.extend(records.into_iter().filter(|(number, _)| *number > sequence));
         followed.applied.extend(page.applied.iter().map(|&number| number as u64).filter(|&number| number > sequence));
         followed.advance(self.writer, &self.cache)?;
+        self.lease.found(followed.state.purge.horizon);
         Ok(followed.state.clone())
     }
 
@@ -205,7 +212,7 @@ impl Log {
     }
 
     /// The rows that a record writes.
-    fn rows_of_record(&self, sequence: u64, record: &Record, own: &OwnRows) -> Result<Vec<RowWrite>> {
+    pub(crate) fn rows_of_record(&self, sequence: u64, record: &Record, own: &OwnRows) -> Result<Vec<RowWrite>> {
         let mut rows = Vec::new();
         for member in &record.members {
             let bytes = match own.get(&member.transaction) {
@@ -241,6 +248,8 @@ impl Log {
             followed.touched.insert(sequence, touched);
             followed.applied.insert(sequence);
         }
-        followed.advance(self.writer, &self.cache)
+        followed.advance(self.writer, &self.cache)?;
+        self.lease.found(followed.state.purge.horizon);
+        Ok(())
     }
 }

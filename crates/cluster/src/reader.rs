@@ -10,6 +10,7 @@ use model::codec::ordered::ByteRange;
 use model::{EdgeTypeId, Map, NodeId, Result, interrupt, meter};
 
 use crate::cache::{Bounds, Cache, Unit, place_of};
+use crate::log::Log;
 use crate::packed::Packed;
 use crate::ring::Ring;
 use crate::rows::{
@@ -22,6 +23,8 @@ use crate::tables::{Field, Row, Slice, Table};
 pub(crate) struct Reader {
     pub(crate) ring: Ring,
     pub(crate) cache: Arc<Cache>,
+    /// Tells whether rows that are seen may be gone.
+    pub(crate) log: Arc<Log>,
     /// The last record that is seen.
     pub(crate) at: u64,
 }
@@ -143,6 +146,7 @@ impl Reader {
                 found[at] = Some(rows);
             }
         }
+        self.log.confirm(self.at)?;
         Ok(found.into_iter().flatten().collect())
     }
 
@@ -162,6 +166,7 @@ impl Reader {
         }
         count_hits(found.len(), missing.len());
         if missing.is_empty() {
+            self.log.confirm(self.at)?;
             return Ok(found);
         }
         let began = self.cache.begin();
@@ -182,6 +187,7 @@ impl Reader {
                 found.push(rows);
             }
         }
+        self.log.confirm(self.at)?;
         Ok(found)
     }
 
@@ -206,7 +212,9 @@ impl Reader {
         };
         let slices: Vec<Slice> = (bucket(ids.start)..=bucket(last)).map(part).collect();
         let mut nodes = Vec::new();
-        for rows in self.ring.read(&slices)? {
+        let found = self.ring.read(&slices)?;
+        self.log.confirm(self.at)?;
+        for rows in found {
             for row in Packed::new(Table::Node, &rows)?.rows() {
                 nodes.extend(node_of(&row, self.moment())?);
             }

@@ -55,6 +55,11 @@ pub(crate) struct Record {
 }
 
 impl Stored {
+    /// True if bytes take rows of their own.
+    pub(crate) fn is_long(bytes: &[u8]) -> bool {
+        bytes.len() > INLINE_BYTES_MAX
+    }
+
     /// Bytes as they will stand in the record, and the rows that have to be written before.
     pub(crate) fn new(
         bytes: &Arc<[u8]>,
@@ -62,7 +67,7 @@ impl Stored {
         transaction: TransactionId,
         first: u32,
     ) -> (Stored, Vec<RowWrite>) {
-        if bytes.len() <= INLINE_BYTES_MAX {
+        if !Stored::is_long(bytes) {
             return (Stored::Inline(bytes.clone()), Vec::new());
         }
         let row = |(part, body): (u32, &[u8])| RowWrite {

@@ -20,8 +20,32 @@ const TRANSACTION_BYTES_MAX: usize = 256 << 20;
 
 /// Rows of a page of a scan.
 const SCAN_ROWS: u32 = 4_096;
+/// Time for which a process goes on reading after it has looked for a new horizon.
+const LEASE_NS: u64 = 20_000_000_000;
+/// Age of the snapshots that a purge in the background leaves alone.
+const KEEP_NS: u64 = 600_000_000_000;
+/// Dead rows that are purged between two records of progress, about.
+const PURGE_ROWS: u64 = 100_000;
+
 /// Bytes of the cache.
 const CACHE_BYTES_MAX: usize = 64 << 20;
+
+/// A fault of the purge that a test must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeFault {
+    /// Rows go that died after the horizon.
+    AboveHorizon,
+    /// Views do not look for a horizon.
+    IgnoresHorizon,
+    /// Rows go at once, before the leases of other processes have ended.
+    WaitsForNobody,
+    /// Deletions are older than what they delete.
+    DeletesTooEarly,
+    /// Of events of which none is needed, only the last goes.
+    TakesLastEventAlone,
+    /// Bodies of transactions go that may still be appended.
+    TakesLiveBodies,
+}
 
 /// A fault of the cache that a test must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +95,18 @@ pub struct Settings {
     /// A fault of the cache, in tests that must find it.
     #[doc(hidden)]
     pub cache_fault: Option<CacheFault>,
+    /// Time for which a process goes on reading after it has looked for a new horizon of the purge; the same in all
+    /// processes. Whoever purges waits twice as long. With 0 it looks after each reading, and nobody waits.
+    pub lease_ns: u64,
+    /// Age of the snapshots that a purge in the background leaves alone.
+    pub keep_ns: u64,
+    /// Time between two looks of the background for something to purge; 0 for no purge in the background.
+    pub purge_interval_ns: u64,
+    /// Dead rows that are purged between two records of progress, about.
+    pub purge_rows: u64,
+    /// A fault of the purge, in tests that must find it.
+    #[doc(hidden)]
+    pub purge_fault: Option<PurgeFault>,
 }
 
 impl Settings {
@@ -92,6 +128,11 @@ impl Settings {
             cache_bytes_max: CACHE_BYTES_MAX,
             memory: MemoryBudget::unlimited(),
             cache_fault: None,
+            lease_ns: LEASE_NS,
+            keep_ns: KEEP_NS,
+            purge_interval_ns: 0,
+            purge_rows: PURGE_ROWS,
+            purge_fault: None,
         }
     }
 

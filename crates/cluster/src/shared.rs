@@ -1,5 +1,8 @@
 //! State of an open graph that its views and transactions share.
 
+use std::sync::Arc;
+
+use crate::bodies::Numbers;
 use crate::commit::Queue;
 use crate::ids::Blocks;
 use crate::log::Log;
@@ -7,9 +10,11 @@ use crate::log::Log;
 /// State that a store shares with its transactions.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) log: Log,
+    pub(crate) log: Arc<Log>,
     pub(crate) queue: Queue,
     pub(crate) blocks: Blocks,
+    /// Names for transactions with bodies.
+    pub(crate) names: Numbers,
     /// Number of the store, as long as it is open.
     pub(crate) number: u64,
 }

@@ -4,6 +4,7 @@
 //! checkpoint.
 
 mod bytes;
+mod purge;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ pub(crate) use bytes::rules_of;
 use model::{
     Constraint, EdgeTypeId, Index, LabelId, Map, PropertyKeyId, Result, Schema, SortKey, Statistics, Subject, error,
 };
+pub(crate) use purge::{Dead, Purge, PurgeStep, Sweep};
 
 /// Names a transaction for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +37,9 @@ pub(crate) struct State {
     pub(crate) edge_properties_changed: u64,
     /// The bulk load that has begun and not ended. Until then nobody sees its rows.
     pub(crate) loading: Option<Loading>,
+    /// Progress of the purge of dead rows, and what is left to purge.
+    pub(crate) purge: Purge,
+    pub(crate) dead: Dead,
 }
 
 /// A bulk load under way, or left by a process that ended.
@@ -138,6 +143,10 @@ pub(crate) struct Delta {
     pub(crate) has_edge_properties: bool,
     /// The beginning or the end of a bulk load.
     pub(crate) load: Option<LoadStep>,
+    /// Rows that no later view sees.
+    pub(crate) dead: u64,
+    /// A step of the purge.
+    pub(crate) purge: Option<PurgeStep>,
 }
 
 impl Delta {
@@ -194,6 +203,10 @@ impl State {
                 }
             }
             if let Some(rules) = &delta.rules {
+                let is_gone = |number: &u32| !rules.numbers.iter().any(|(_, kept)| kept == number);
+                let mut gone: Vec<u32> = self.indexes.values().copied().filter(is_gone).collect();
+                gone.sort_unstable();
+                self.dead.indexes.extend(gone.into_iter().map(|number| (number, sequence)));
                 schema.constraints.clone_from(&rules.constraints);
                 schema.indexes.clone_from(&rules.indexes);
                 schema.sort_keys.clone_from(&rules.sort_keys);
@@ -211,6 +224,12 @@ impl State {
             for (edge_type, change) in &delta.counts.types {
                 add(statistics.edges_by_type.entry(*edge_type).or_default(), *change);
             }
+        }
+        self.dead.rows += delta.dead;
+        if let Some(step) = &delta.purge {
+            self.purge.clone_from(&step.purge);
+            self.dead.rows = self.dead.rows.saturating_sub(step.gone);
+            self.dead.indexes.retain(|(number, _)| !step.indexes.contains(number));
         }
         if delta.has_edges {
             self.edges_changed = sequence;

@@ -50,6 +50,9 @@ pub enum Change {
     Put(Vec<(usize, Field)>),
     /// Deletes the row.
     Delete,
+    /// Deletes the row and all whose clustering key differs only in a smaller last field, also where they are written later with
+    /// no larger timestamp.
+    DeleteUpTo,
 }
 
 /// A row that was read.

@@ -95,6 +95,8 @@ pub struct StoreInfo {
     pub files: Vec<(String, u64)>,
     /// Bytes of writes that are in the log but not yet merged into files.
     pub memtable_bytes: usize,
+    /// Rows of a ring of machines that no new transaction sees and that are not purged; `None` for files.
+    pub dead_rows: Option<u64>,
     /// Layout of the files, by what they are for.
     pub layout: Layout,
     /// Counts of what the store has done since it was opened.
@@ -288,7 +290,8 @@ impl Database {
         self.shared.store.checkpoint()
     }
 
-    /// Merges all writes, and the files as far as that goes. On a ring of machines, drops the part of the log that nobody needs.
+    /// Merges all writes, and the files as far as that goes. On a ring of machines, purges rows that were
+    /// dead when the call began, and drops the part of the log that nobody needs; transactions that began before end with `CONFLICT`.
     pub fn compact(&self, interrupt: &Interrupt) -> Result<()> {
         self.shared.store.compact(interrupt)
     }
@@ -349,6 +352,7 @@ impl Database {
             sources: self.attachments()?,
             files: self.files()?,
             memtable_bytes,
+            dead_rows: self.shared.store.dead_rows(),
             layout,
             stats: self.shared.store.stats(),
             cache,

@@ -147,12 +147,17 @@ impl Engine {
         }
     }
 
-    /// Merges files; on a ring, drops the part of the log that nobody needs.
+    /// Merges files; on a ring, purges dead rows, and drops the part of the log that nobody needs.
     pub(crate) fn compact(&self, interrupt: &Interrupt) -> Result<()> {
         match self {
             Engine::Native(store) => store.compact(interrupt),
             #[cfg(feature = "cql")]
-            Engine::Ring(ring) => ring.store.trim().map(drop),
+            Engine::Ring(ring) => {
+                let _listening = interrupt.listen();
+                // The purge first: the log tells what died.
+                ring.store.purge()?;
+                ring.store.trim().map(drop)
+            }
         }
     }
 
@@ -164,6 +169,15 @@ impl Engine {
     /// Counts of what the store in files has done; zeros on a ring.
     pub(crate) fn stats(&self) -> StoreStats {
         self.native().map(NativeStore::stats).unwrap_or_default()
+    }
+
+    /// Dead rows of a ring that are not purged.
+    pub(crate) fn dead_rows(&self) -> Option<u64> {
+        match self {
+            Engine::Native(_) => None,
+            #[cfg(feature = "cql")]
+            Engine::Ring(ring) => Some(ring.store.dead_rows()),
+        }
     }
 
     /// Bytes of unmerged writes, layout and cache of a store in files.

@@ -2,7 +2,7 @@
 
 use client::Graph;
 use database::{Access, Config, Interrupt, Parameters};
-use indicatif::HumanBytes;
+use indicatif::{HumanBytes, HumanCount};
 
 use super::backup::watched;
 use crate::arguments::CompactArguments;
@@ -19,9 +19,15 @@ pub(super) fn run(arguments: &CompactArguments) -> Outcome<()> {
         return Ok(());
     };
     let bytes = |info: database::StoreInfo| info.files.iter().map(|(_, length)| length).sum::<u64>();
-    let before = bytes(database.info()?);
+    let before = database.info()?;
+    let dead = before.dead_rows;
     watched(|interrupt| database.compact(interrupt))?;
-    let after = bytes(database.info()?);
+    if let Some(dead) = dead {
+        let left = database.info()?.dead_rows.unwrap_or_default();
+        tell!("{}: {} dead rows before, {} now", arguments.store.display(), HumanCount(dead), HumanCount(left));
+        return Ok(());
+    }
+    let (before, after) = (bytes(before), bytes(database.info()?));
     tell!("{}: {} before, {} now", arguments.store.display(), HumanBytes(before), HumanBytes(after));
     Ok(())
 }

@@ -38,6 +38,7 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
         "sources": info.sources.iter().map(super::source::to_json).collect::<Vec<_>>(),
         "files": counts(&info.files.iter().map(|(name, length)| (name.as_str().into(), *length)).collect::<Vec<_>>()),
         "memtableBytes": info.memtable_bytes,
+        "deadRows": info.dead_rows,
         "formatVersion": info.layout.format_version,
         "generation": info.layout.generation,
         "layout": info.layout.groups.iter().map(|group| json!({
@@ -198,6 +199,9 @@ pub(crate) fn to_text(info: &StoreInfo) -> String {
     if !info.files.is_empty() {
         let (bytes, unmerged) = (HumanBytes(bytes), HumanBytes(info.memtable_bytes as u64));
         text += &format!(", {bytes} in {} files, {unmerged} not yet merged", info.files.len());
+    }
+    if let Some(rows) = info.dead_rows {
+        text += &format!(", {} dead rows", HumanCount(rows));
     }
     text.push('\n');
     let mut list = |title: &str, lines: Vec<String>| {

@@ -54,7 +54,7 @@ fn int(fields: &[Field], at: usize) -> Result<u64> {
 impl Touched {
     /// The units of rows that are written. Deletions touch everything: nothing deletes rows of a graph.
     pub(crate) fn by(rows: &[RowWrite]) -> Touched {
-        if rows.len() > ROWS_MAX || rows.iter().any(|row| row.change == Change::Delete) {
+        if rows.len() > ROWS_MAX || rows.iter().any(|row| !matches!(row.change, Change::Put(_))) {
             return Touched::All;
         }
         let touches: Result<Set<Touch>> = rows.iter().map(touch).collect();
@@ -79,7 +79,7 @@ fn touch(row: &RowWrite) -> Result<Touch> {
             let Some(Field::Bytes(entry)) = key.first() else { return Err(damage("an entry is bytes")) };
             Touch::Entry { index: int(partition, 1)? as u32, shard: int(partition, 2)?, entry: entry.clone() }
         }
-        Table::Log | Table::LogBody | Table::Applied | Table::Checkpoint => {
+        Table::Log | Table::LogBody | Table::Applied | Table::Checkpoint | Table::Bodies => {
             return Err(damage("a transaction does not write the log"));
         }
     })

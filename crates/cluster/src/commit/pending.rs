@@ -25,6 +25,8 @@ pub(crate) struct Doubts {
 pub(crate) struct Pending {
     /// The number of the last record that it sees.
     pub(crate) base: u64,
+    /// The last record of the state when the name of its body was written down; the largest number if it has no body.
+    pub(crate) named_at: u64,
     pub(crate) member: Arc<Member>,
     /// The rows that it writes.
     pub(crate) rows: Arc<[u8]>,
@@ -81,6 +83,11 @@ impl Pending {
         let is_beside = |load: &Delta, other: &Delta| load.load.is_some() && (other.load.is_some() || other.writes());
         if is_beside(mine, theirs) || is_beside(theirs, mine) {
             return Ok(Some(error!(Conflict, "a bulk load began or ended beside other writes to the graph")));
+        }
+        if let Some(step) = &theirs.purge
+            && (self.named_at < step.purge.horizon || mine.purge.is_some())
+        {
+            return Ok(Some(error!(Conflict, "a purge has gone on to record {} of the log", step.purge.horizon)));
         }
         let writes = |delta: &Delta| delta.has_data || delta.rules.is_some();
         if mine.rules.is_some() && writes(theirs) || theirs.rules.is_some() && writes(mine) {

@@ -70,12 +70,19 @@ pub(super) fn write(keyspace: &str, row: &RowWrite) -> Text {
                 let set = joined(cells.iter().map(|(at, _)| &shape.cells[*at]), " = ?", ", ");
                 format!("UPDATE {keyspace}.{name} USING TIMESTAMP ? SET {set} WHERE {key}")
             }
-            Change::Delete if row.clustering.is_empty() => {
+            // The seal of an epoch belongs to its partition and has to stay.
+            Change::Delete if row.clustering.is_empty() && row.table == Table::Log => {
                 let partition = joined(shape.partition, " = ?", " AND ");
                 let first = joined(&shape.clustering[..1], " >= ?", "");
                 format!("DELETE FROM {keyspace}.{name} USING TIMESTAMP ? WHERE {partition} AND {first}")
             }
             Change::Delete => format!("DELETE FROM {keyspace}.{name} USING TIMESTAMP ? WHERE {key}"),
+            Change::DeleteUpTo => {
+                let (last, before) = shape.clustering.split_last().unwrap_or((&shape.partition[0], &[]));
+                let equal = joined(shape.partition.iter().chain(before), " = ?", " AND ");
+                let last = joined([last], " <= ?", "");
+                format!("DELETE FROM {keyspace}.{name} USING TIMESTAMP ? WHERE {equal} AND {last}")
+            }
         },
     )
 }
@@ -186,7 +193,14 @@ mod tests {
             "UPDATE knot.applied USING TIMESTAMP ? SET \"done\" = ? WHERE \"graph\" = ? AND \"epoch\" = ? \
              AND \"sequence\" = ?"
         );
+        let range = RowWrite { table: Table::Node, ..row(Change::DeleteUpTo, vec![one.clone(), one.clone()]) };
+        assert_eq!(
+            &*write("knot", &range).text,
+            "DELETE FROM knot.node USING TIMESTAMP ? WHERE \"graph\" = ? AND \"bucket\" = ? AND \"id\" = ? AND \"born\" <= ?"
+        );
         let all = write("knot", &row(Change::Delete, Vec::new()));
+        assert!(all.text.ends_with("TIMESTAMP ? WHERE \"graph\" = ? AND \"epoch\" = ?"), "{}", all.text);
+        let all = write("knot", &RowWrite { table: Table::Log, ..row(Change::Delete, Vec::new()) });
         assert!(all.text.ends_with("WHERE \"graph\" = ? AND \"epoch\" = ? AND \"sequence\" >= ?"), "{}", all.text);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn of_write(row: &RowWrite) -> Vec<CqlValue> {
         values.extend(cells.iter().map(|(_, field)| value_of(field)));
     }
     values.extend(row.partition.iter().chain(&row.clustering).map(value_of));
-    if row.clustering.is_empty() {
+    if row.clustering.is_empty() && row.table == Table::Log {
         // All rows: those whose first field is no less than the least.
         values.push(CqlValue::BigInt(i64::MIN));
     }

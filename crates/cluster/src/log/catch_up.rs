@@ -28,6 +28,13 @@ impl Log {
 
     /// Reads all records that there are, and writes the rows of those whose writer has gone.
     pub(crate) fn catch_up(&self) -> Result<Arc<State>> {
+        let began = self.settings.clock.now_ns();
+        let state = self.catch_up_to_end()?;
+        self.lease.looked(began);
+        Ok(state)
+    }
+
+    fn catch_up_to_end(&self) -> Result<Arc<State>> {
         loop {
             let before = self.state().sequence;
             let state = self.read_page(before)?;

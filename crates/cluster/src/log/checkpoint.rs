@@ -75,6 +75,7 @@ impl Log {
         if state.sequence != sequence {
             return Err(error!(Corrupt, "the checkpoint at {sequence} is that of {}", state.sequence));
         }
+        self.check_lease(&state.purge)?;
         let mut followed = self.followed();
         if sequence > followed.state.sequence {
             // Dropped before a view can see the checkpoint: nobody tells what the records between touched.
@@ -85,6 +86,7 @@ impl Log {
             followed.ahead.retain(|number, _| *number > sequence);
             followed.applied.retain(|number| *number > sequence);
             followed.advance(self.writer, &self.cache)?;
+            self.lease.found(followed.state.purge.horizon);
         }
         Ok(())
     }

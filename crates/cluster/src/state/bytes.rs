@@ -7,7 +7,7 @@ use model::codec::bytes::{Get, Put};
 use model::codec::rules;
 use model::{EdgeTypeId, LabelId, Map, PropertyKeyId, Result, Schema, SortKey};
 
-use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State, TransactionId};
+use super::{Counts, Dead, Delta, Ids, LoadStep, Loading, NameKind, NewName, PurgeStep, Rules, State, TransactionId};
 
 const HAS_RULES: u8 = 1;
 const HAS_DATA: u8 = 2;
@@ -15,6 +15,8 @@ const HAS_EDGES: u8 = 4;
 const HAS_EDGE_PROPERTIES: u8 = 8;
 const BEGINS_LOAD: u8 = 16;
 const ENDS_LOAD: u8 = 32;
+const HAS_DEAD: u8 = 64;
+const HAS_PURGE: u8 = 128;
 
 fn put_rules(of: &Rules, out: &mut Vec<u8>) {
     out.put_u32(of.constraints.len() as u32);
@@ -88,7 +90,9 @@ impl Delta {
                 | flag(self.has_edges, HAS_EDGES)
                 | flag(self.has_edge_properties, HAS_EDGE_PROPERTIES)
                 | flag(matches!(self.load, Some(LoadStep::Begin(_))), BEGINS_LOAD)
-                | flag(matches!(self.load, Some(LoadStep::End(_))), ENDS_LOAD),
+                | flag(matches!(self.load, Some(LoadStep::End(_))), ENDS_LOAD)
+                | flag(self.dead > 0, HAS_DEAD)
+                | flag(self.purge.is_some(), HAS_PURGE),
         );
         out.put_u32(self.names.len() as u32);
         for NewName { kind, number, name } in &self.names {
@@ -105,6 +109,12 @@ impl Delta {
         if let Some(LoadStep::Begin(id) | LoadStep::End(id)) = self.load {
             out.put_u64(id.0);
             out.put_u64(id.1);
+        }
+        if self.dead > 0 {
+            out.put_u64(self.dead);
+        }
+        if let Some(step) = &self.purge {
+            step.encode(out);
         }
     }
 
@@ -130,6 +140,8 @@ impl Delta {
             has_edges: flags & HAS_EDGES != 0,
             has_edge_properties: flags & HAS_EDGE_PROPERTIES != 0,
             load,
+            dead: if flags & HAS_DEAD != 0 { get.u64()? } else { 0 },
+            purge: if flags & HAS_PURGE != 0 { Some(PurgeStep::decode(get)?) } else { None },
         })
     }
 }
@@ -164,13 +176,20 @@ impl State {
             counts: super::difference(&Default::default(), &self.statistics),
             block: self.next,
             load: self.loading.map(|loading| LoadStep::Begin(loading.id)),
+            purge: Some(PurgeStep { purge: self.purge.clone(), ..PurgeStep::default() }),
             ..Delta::default()
         };
         whole.encode(&mut out);
         if let Some(Loading { since, first, end, .. }) = self.loading {
             [since, first.nodes, first.edges, end.nodes, end.edges].into_iter().for_each(|number| out.put_u64(number));
         }
+        self.dead.encode(&mut out);
         out
+    }
+
+    fn dead_before_purges(&self, sequence: u64) -> Dead {
+        let is_dropped = |number: &u32| !self.indexes.values().any(|kept| kept == number);
+        Dead { rows: 0, indexes: (0..self.next_index).filter(is_dropped).map(|number| (number, sequence)).collect() }
     }
 
     /// Reads a state.
@@ -184,7 +203,9 @@ impl State {
             loading.first = Ids { nodes: get.u64()?, edges: get.u64()? };
             loading.end = Ids { nodes: get.u64()?, edges: get.u64()? };
         }
-        Ok(State { sequence, edges_changed, edge_properties_changed, ..state })
+        // Checkpoints from before there was a purge do not tell which indexes were dropped.
+        let dead = if get.left() > 0 { Dead::decode(&mut get)? } else { state.dead_before_purges(sequence) };
+        Ok(State { sequence, edges_changed, edge_properties_changed, dead, ..state })
     }
 }
 
@@ -195,7 +216,9 @@ mod tests {
     use model::codec::bytes::Get;
     use model::{Constraint, EdgeTypeId, LabelId, PropertyKeyId, SortKey};
 
-    use super::{Counts, Delta, Ids, LoadStep, Loading, NameKind, NewName, Rules, State, TransactionId};
+    use super::{
+        Counts, Dead, Delta, Ids, LoadStep, Loading, NameKind, NewName, PurgeStep, Rules, State, TransactionId,
+    };
 
     fn delta() -> Delta {
         let name = |kind, number, name: &str| NewName { kind, number, name: name.into() };
@@ -216,6 +239,8 @@ mod tests {
             has_edges: true,
             has_edge_properties: false,
             load: Some(LoadStep::End(TransactionId(1, 2))),
+            dead: 6,
+            purge: Some(PurgeStep { gone: 2, ..PurgeStep::default() }),
         }
     }
 
@@ -233,6 +258,13 @@ mod tests {
         assert_eq!(again.encode(), state.encode());
         assert_eq!((again.sequence, again.edges_changed, again.edge_properties_changed), (7, 7, 0));
         assert_eq!((again.next.nodes, again.statistics.label(LabelId(0))), (256, 5));
+        assert_eq!(again.dead, Dead { rows: 4, indexes: Vec::new() });
+        // One from before there was a purge: the numbers that no index has are those of dropped ones.
+        let mut old = Vec::new();
+        state.encode().clone_into(&mut old);
+        old.truncate(old.len() - 12);
+        let again = State::decode(&old).unwrap();
+        assert_eq!(again.dead, Dead { rows: 0, indexes: vec![(0, 7), (1, 7), (2, 7)] });
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub enum Table {
     ByLabel,
     /// Events of nodes and edges that got or lost a value of an index.
     ByValue,
+    /// Numbers of the transactions of processes that may have written to [`Table::LogBody`].
+    Bodies,
 }
 
 const LOG: Shape = Shape {
@@ -122,9 +124,16 @@ const BY_VALUE: Shape = Shape {
     cells: &[("present", Int), ("source", Int), ("target", Int), ("type", Int)],
 };
 
+const BODIES: Shape = Shape {
+    name: "log_bodies",
+    partition: &[("graph", Int)],
+    clustering: &[("writer", Int), ("first", Int)],
+    cells: &[("end", Int), ("sequence", Int)],
+};
+
 impl Table {
     /// All tables; the place of each is its number in bodies of transactions.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Log,
         Table::LogBody,
         Table::Applied,
@@ -135,6 +144,7 @@ impl Table {
         Table::EdgeIn,
         Table::ByLabel,
         Table::ByValue,
+        Table::Bodies,
     ];
 
     /// Keys and cells of the table.
@@ -150,6 +160,7 @@ impl Table {
             Table::EdgeIn => &EDGE_IN,
             Table::ByLabel => &BY_LABEL,
             Table::ByValue => &BY_VALUE,
+            Table::Bodies => &BODIES,
         }
     }
 

@@ -7,6 +7,7 @@ use model::store::by_scan::each_edge;
 use model::{EdgeId, EdgeTypeId, LabelId, NodeId, PropertyKeyId, Result, Subject, error};
 
 use super::Transaction;
+use crate::bodies::Named;
 use crate::body::{Body, Slot};
 use crate::commit::{Answer, Doubts, Pending};
 use crate::items::{Item, Items};
@@ -18,6 +19,9 @@ use crate::rows::{
 };
 use crate::state::{Delta, NameKind, NewName, NumberedIndex, difference, rules_of};
 use crate::tables::{Field, Table};
+
+/// Rows that die where a label or a value is lost: the event that says so, and the one before.
+const ENDED: u64 = 2;
 
 fn known(number: u64) -> Slot {
     Slot::Known(int(number))
@@ -31,6 +35,8 @@ struct Effects<'a> {
     doubts: Doubts,
     has_edges: bool,
     has_edge_properties: bool,
+    /// Rows that no later view sees.
+    dead: u64,
 }
 
 impl Transaction {
@@ -43,6 +49,7 @@ impl Transaction {
             doubts: Doubts { schema: self.view.own.schema.clone(), ..Doubts::default() },
             has_edges: false,
             has_edge_properties: false,
+            dead: 0,
         };
         effects.gather()?;
         let delta = effects.delta();
@@ -114,6 +121,7 @@ impl Effects<'_> {
         let partition = [self.graph.clone(), int(bucket(id.0))];
         if let Some(old) = old {
             self.put(Table::Node, &partition, &[known(id.0), known(old.born)], &[(0, Slot::Sequence)])?;
+            self.dead += 1;
             self.doubts.items.push(Item::Node(id));
             if new.is_none() {
                 self.doubts.deleted.push(id);
@@ -146,6 +154,7 @@ impl Effects<'_> {
             let partition = [self.graph.clone(), int(u64::from(label.0)), int(id.0 >> SEGMENT_BITS)];
             let clustering = [known(id.0), Slot::Sequence];
             self.put(Table::ByLabel, &partition, &clustering, &[(0, known(is_present))])?;
+            self.dead += ENDED * (1 - is_present);
         }
         Ok(())
     }
@@ -194,6 +203,7 @@ impl Effects<'_> {
         if matches!(index.subject, Subject::EdgeType(_)) {
             cells.extend([(1, known(ends.1.0)), (2, known(ends.2.0)), (3, known(u64::from(ends.0.0)))]);
         }
+        self.dead += if is_present { 0 } else { ENDED };
         self.put(Table::ByValue, &partition, &clustering, &cells)
     }
 
@@ -239,6 +249,7 @@ impl Effects<'_> {
             let died = [(0, Slot::Sequence)];
             let partition = [self.graph.clone(), int(bucket(number))];
             self.put(Table::Edge, &partition, &[known(number), known(old.born)], &died)?;
+            self.dead += 3;
             self.neighbor_rows(number, &old.data, &old.sort, known(old.born), &died)?;
         }
         if let Some(new) = new {
@@ -321,6 +332,7 @@ impl Effects<'_> {
             has_data: self.body.rows() > 0,
             has_edges: self.has_edges,
             has_edge_properties: self.has_edge_properties,
+            dead: self.dead,
             ..Delta::default()
         }
     }
@@ -334,8 +346,13 @@ impl Effects<'_> {
         self.doubts.deleted.iter().for_each(|&node| items.delete(node));
         self.doubts.touched.iter().for_each(|&node| items.touch(node));
         items.finish();
-        let id = TransactionId(random.next_u64(), random.next_u64());
         let (encoded, rows) = (Arc::<[u8]>::from(items.encode()), self.body.finish());
+        let named = if Stored::is_long(&encoded) || Stored::is_long(&rows) {
+            shared.names.take(log)?
+        } else {
+            Named { id: TransactionId(random.next_u64(), random.next_u64()), sequence: u64::MAX }
+        };
+        let id = named.id;
         let (stored_items, mut parts) = Stored::new(&encoded, log.ring.graph, id, 0);
         let (stored_rows, more) = Stored::new(&rows, log.ring.graph, id, parts.len() as u32);
         parts.extend(more);
@@ -349,6 +366,7 @@ impl Effects<'_> {
         let member = Member::new(id, delta, stored_items, stored_rows, Arc::new(items));
         Ok(Arc::new(Pending {
             base: self.transaction.view.state.sequence,
+            named_at: named.sequence,
             member: Arc::new(member),
             rows,
             bytes,

@@ -61,7 +61,9 @@ impl<'a> Pages<'a> {
     /// The next page of each stretch, in one round trip.
     pub(super) fn read(&mut self) -> Result<Vec<Packed>> {
         self.asks.iter_mut().for_each(|ask| ask.rows = self.page_rows);
-        let pages = self.view.reader.ring.scan(&self.asks)?;
+        let reader = &self.view.reader;
+        let pages = reader.ring.scan(&self.asks)?;
+        reader.log.confirm(reader.at)?;
         let packed = pages.iter().map(|page| Packed::new(self.table, &page.rows)).collect();
         pages.iter().for_each(|page| self.adapt(&page.rows));
         let asks = std::mem::take(&mut self.asks).into_iter().zip(pages);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cluster::settings::CacheFault;
+use cluster::settings::{CacheFault, PurgeFault};
 use cluster::{ClusterStore, Settings};
 use model::{ErrorCode, GraphStore, NodeId, ReadView, Result, Value, WriteTransaction};
 use testing::histories::{Findings, Key, Operation, Outcome, Transaction, find_anomalies};
@@ -22,19 +22,47 @@ const TRANSACTIONS: usize = 40;
 const LISTS: u32 = 3;
 const GRAPH: i64 = 1;
 
-/// The cache of each process: its bytes, and its fault.
-type Cache = (usize, Option<CacheFault>);
+/// Settings of each process.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    cache_bytes: usize,
+    cache_fault: Option<CacheFault>,
+    /// Chance of a purge before a transaction, in percent; with leases of so many nanoseconds.
+    purge_chance: u64,
+    lease_ns: u64,
+    purge_fault: Option<PurgeFault>,
+}
+
+impl Plan {
+    fn cached(cache_bytes: usize, cache_fault: Option<CacheFault>) -> Plan {
+        Plan { cache_bytes, cache_fault, purge_chance: 0, lease_ns: 20_000_000_000, purge_fault: None }
+    }
+
+    /// Purges all the time, with a cache and leases that the seed decides.
+    fn purging(seed: u64) -> Plan {
+        let lease_ns = [0, 3_000_000, 20_000_000, 200_000_000][seed as usize % 4];
+        Plan { purge_chance: 15, lease_ns, ..Plan::cached(CACHES[seed as usize % CACHES.len()], None) }
+    }
+
+    fn set(&self, settings: &mut Settings) {
+        (settings.cache_bytes_max, settings.cache_fault) = (self.cache_bytes, self.cache_fault);
+        (settings.lease_ns, settings.purge_fault) = (self.lease_ns, self.purge_fault);
+        // Each purge has several records of progress.
+        settings.purge_rows = 5;
+    }
+}
 
 /// One history under way.
 struct Run<'a> {
     ring: &'a Arc<Ring>,
     nodes: &'a [NodeId],
     seed: u64,
-    cache: Cache,
+    plan: Plan,
     next_value: AtomicU64,
     history: Mutex<Vec<Transaction>>,
     crashes: AtomicU64,
     trims: AtomicU64,
+    purged: AtomicU64,
 }
 
 /// Results of a history.
@@ -44,6 +72,7 @@ struct Outcomes {
     unknown: usize,
     crashes: u64,
     trims: u64,
+    purged: u64,
 }
 
 fn all_keys() -> Vec<Key> {
@@ -90,16 +119,17 @@ impl Drop for Finish<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn new(ring: &'a Arc<Ring>, nodes: &'a [NodeId], seed: u64, cache: Cache) -> Run<'a> {
+    fn new(ring: &'a Arc<Ring>, nodes: &'a [NodeId], seed: u64, plan: Plan) -> Run<'a> {
         Run {
             ring,
             nodes,
             seed,
-            cache,
+            plan,
             next_value: AtomicU64::new(100),
             history: Mutex::default(),
             crashes: AtomicU64::new(0),
             trims: AtomicU64::new(0),
+            purged: AtomicU64::new(0),
         }
     }
 
@@ -112,8 +142,7 @@ impl<'a> Run<'a> {
         while left > 0 {
             lives += 1;
             let process = self.ring.client(number);
-            let cached = |settings: &mut Settings| (settings.cache_bytes_max, settings.cache_fault) = self.cache;
-            let opened = try_open_with(&process, GRAPH, self.seed * 100 + lives, &cached);
+            let opened = try_open_with(&process, GRAPH, self.seed * 100 + lives, &|settings| self.plan.set(settings));
             let Ok(store) = opened else { continue };
             while left > 0 && !process.has_ended() {
                 left -= 1;
@@ -122,6 +151,12 @@ impl<'a> Run<'a> {
                 }
                 if random.chance(5) {
                     self.trims.fetch_add(store.trim().unwrap_or_default(), Ordering::Relaxed);
+                }
+                if self.plan.purge_chance > 0 && random.chance(self.plan.purge_chance) {
+                    // Views of the last records stay.
+                    let upto = store.sequence().map(|last| last.saturating_sub(random.below(8)));
+                    let purged = upto.and_then(|upto| store.purge_to(upto)).map_or(0, |purged| purged.rows);
+                    self.purged.fetch_add(purged, Ordering::Relaxed);
                 }
                 self.transaction(&store, &mut random);
             }
@@ -176,15 +211,15 @@ impl<'a> Run<'a> {
 
 /// Makes and checks a history, with a cache of a size that the seed decides.
 fn check_history(seed: u64, faults: Faults, canary: Option<Canary>) -> Outcomes {
-    check_history_with(seed, faults, canary, (CACHES[seed as usize % CACHES.len()], None))
+    check_history_with(seed, faults, canary, Plan::cached(CACHES[seed as usize % CACHES.len()], None))
 }
 
-fn check_history_with(seed: u64, faults: Faults, canary: Option<Canary>, cache: Cache) -> Outcomes {
+fn check_history_with(seed: u64, faults: Faults, canary: Option<Canary>, plan: Plan) -> Outcomes {
     let ring = Ring::build(seed, 4, Faults::NONE, Some(Turns::new(seed, CLIENTS)));
     // Nobody else is there yet, so that turns are not asked for.
     let nodes = prepare_alone(seed, &ring);
     ring.trouble(faults, canary);
-    let run = Run::new(&ring, &nodes, seed, cache);
+    let run = Run::new(&ring, &nodes, seed, plan);
     std::thread::scope(|scope| {
         let run = &run;
         let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(move || run.client(number))).collect();
@@ -199,7 +234,8 @@ fn finished(run: Run<'_>, seed: u64) -> Outcomes {
     let (ring, nodes) = (run.ring, run.nodes);
     ring.calm();
     let begin_ns = ring.moment();
-    let store = open(&ring.client(CLIENTS), GRAPH, seed);
+    let store = try_open_with(&ring.client(CLIENTS), GRAPH, seed, &|settings| run.plan.set(settings));
+    let store = store.expect("opening the graph");
     // Records whose writer was killed show when somebody goes on.
     let mut transaction = store.write().expect("beginning a transaction");
     set(&mut *transaction, nodes[3], "last", Value::Bool(true)).expect("setting a property");
@@ -216,6 +252,7 @@ fn finished(run: Run<'_>, seed: u64) -> Outcomes {
         unknown: history.iter().filter(|transaction| transaction.outcome == Outcome::Unknown).count(),
         crashes: run.crashes.into_inner(),
         trims: run.trims.into_inner(),
+        purged: run.purged.into_inner(),
     }
 }
 
@@ -232,7 +269,7 @@ fn concurrent_processes_on_a_faulty_ring_are_snapshot_isolated() {
     let mut sum = Counts::default();
     for seed in first.. {
         eprintln!("FUZZ_SEED={seed}");
-        let Outcomes { findings, counts, unknown: in_doubt, crashes: killed, trims: dropped } =
+        let Outcomes { findings, counts, unknown: in_doubt, crashes: killed, trims: dropped, .. } =
             check_history(seed, Faults::MANY, None);
         assert!(findings.anomalies.is_empty(), "FUZZ_SEED={seed}: {:#?}", findings.anomalies);
         committed += findings.committed;
@@ -258,12 +295,12 @@ fn processes_with_several_threads_are_snapshot_isolated() {
     for seed in first..first + 12 {
         let ring = Ring::new(seed, 4, Faults::NONE);
         let nodes = prepare_alone(seed, &ring);
-        let cache = (CACHES[seed as usize % CACHES.len()], None);
-        let cached = |settings: &mut Settings| (settings.cache_bytes_max, settings.cache_fault) = cache;
-        let store = |number| try_open_with(&ring.client(number), GRAPH, seed, &cached).expect("opening a graph");
+        let plan = Plan::cached(CACHES[seed as usize % CACHES.len()], None);
+        let set = |settings: &mut Settings| plan.set(settings);
+        let store = |number| try_open_with(&ring.client(number), GRAPH, seed, &set).expect("opening a graph");
         let stores: Vec<ClusterStore> = (0..2).map(store).collect();
         ring.trouble(Faults::MANY, None);
-        let run = Run::new(&ring, &nodes, seed, cache);
+        let run = Run::new(&ring, &nodes, seed, plan);
         std::thread::scope(|scope| {
             for (number, store) in stores.iter().flat_map(|store| std::iter::repeat_n(store, THREADS)).enumerate() {
                 let run = &run;
@@ -291,11 +328,11 @@ fn the_same_seed_gives_the_same_history() {
 }
 
 /// The seed of the first history in which a canary is found: by an anomaly, or by a store that finds its tables damaged.
-fn first_seed_that_finds(canary: Option<Canary>, cache: Cache) -> Option<u64> {
+fn first_seed_that_finds(canary: Option<Canary>, plan: impl Fn(u64) -> Plan) -> Option<u64> {
     const SEEDS: u64 = 40;
     let faults = Faults { outage: 0, ..Faults::MANY };
     (1..=SEEDS).find(|&seed| {
-        let check = || check_history_with(seed, faults, canary, cache);
+        let check = || check_history_with(seed, faults, canary, plan(seed));
         catch_unwind(AssertUnwindSafe(check)).map_or(true, |outcomes| !outcomes.findings.anomalies.is_empty())
     })
 }
@@ -303,7 +340,7 @@ fn first_seed_that_finds(canary: Option<Canary>, cache: Cache) -> Option<u64> {
 #[test]
 fn every_canary_is_found() {
     for canary in Canary::OF_HISTORIES {
-        let seed = first_seed_that_finds(Some(canary), (CACHES[0], None));
+        let seed = first_seed_that_finds(Some(canary), |_| Plan::cached(CACHES[0], None));
         eprintln!("{canary:?} is found with the seed {seed:?}");
         assert!(seed.is_some(), "{canary:?} is not found");
     }
@@ -313,7 +350,32 @@ fn every_canary_is_found() {
 #[test]
 fn every_canary_of_the_cache_is_found() {
     for fault in [CacheFault::KeepsTouched, CacheFault::SeesLaterRows] {
-        let seed = first_seed_that_finds(None, (CACHES[2], Some(fault)));
+        let seed = first_seed_that_finds(None, |_| Plan::cached(CACHES[2], Some(fault)));
+        eprintln!("{fault:?} is found with the seed {seed:?}");
+        assert!(seed.is_some(), "{fault:?} is not found");
+    }
+}
+
+#[test]
+fn histories_beside_purges_are_snapshot_isolated() {
+    let first = seed_or(1);
+    let (mut committed, mut purged, mut crashes, mut trims) = (0, 0, 0, 0);
+    for seed in first..first + 12 {
+        eprintln!("FUZZ_SEED={seed}");
+        let outcomes = check_history_with(seed, Faults::MANY, None, Plan::purging(seed));
+        assert!(outcomes.findings.anomalies.is_empty(), "FUZZ_SEED={seed}: {:#?}", outcomes.findings.anomalies);
+        committed += outcomes.findings.committed;
+        (purged, crashes, trims) = (purged + outcomes.purged, crashes + outcomes.crashes, trims + outcomes.trims);
+    }
+    eprintln!("{committed} committed, {purged} rows purged, {crashes} killed, {trims} epochs dropped");
+    assert!(committed > 400 && purged > 300 && crashes > 20 && trims > 3, "{committed} {purged} {crashes} {trims}");
+}
+
+/// The others need a moment that histories do not meet: see the tests of purges.
+#[test]
+fn every_canary_of_the_purge_is_found() {
+    for fault in [PurgeFault::AboveHorizon, PurgeFault::IgnoresHorizon, PurgeFault::WaitsForNobody] {
+        let seed = first_seed_that_finds(None, |seed| Plan { purge_fault: Some(fault), ..Plan::purging(seed) });
         eprintln!("{fault:?} is found with the seed {seed:?}");
         assert!(seed.is_some(), "{fault:?} is not found");
     }

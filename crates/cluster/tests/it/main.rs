@@ -7,6 +7,7 @@ mod graph;
 mod histories;
 mod loads;
 mod log;
+mod purge;
 mod races;
 #[cfg(feature = "cql")]
 mod real_ring;

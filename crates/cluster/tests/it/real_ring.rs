@@ -160,6 +160,68 @@ fn epochs_are_dropped_and_sleepers_are_told_on_a_real_ring() {
     assert_eq!(open(3).sequence().expect("following"), a.sequence().expect("following"));
 }
 
+/// Dead rows go by the log and, where it was dropped, by a sweep; older views say so; rows of dropped indexes go.
+#[test]
+fn dead_rows_are_purged_on_a_real_ring() {
+    const CHANGES: i64 = 150;
+    let Some(tables) = tables() else { return };
+    let open = || {
+        let mut settings = Settings::new(6, Arc::new(clock()), Arc::new(PlatformRandom::new(clock().unix_us() as u64)));
+        (settings.epoch_records, settings.checkpoint_records) = (16, 32);
+        (settings.lease_ns, settings.cache_bytes_max) = (500_000_000, 0);
+        ClusterStore::open(tables.clone(), settings).expect("opening a graph")
+    };
+    let (store, other) = (open(), open());
+    let nodes = prepare(&store).expect("preparing a graph");
+    let change = |from: i64| {
+        for number in from..from + CHANGES {
+            let mut transaction = store.write().expect("beginning a transaction");
+            set(&mut *transaction, nodes[0], "name", Value::Int(1_000 + number)).expect("writing");
+            let label = [transaction.label("Odd").expect("a label")];
+            let changed = match number % 2 {
+                1 => transaction.add_labels(&nodes[1..2], &label),
+                _ => transaction.remove_labels(&nodes[1..2], &label),
+            };
+            changed.expect("writing");
+            transaction.commit().expect("committing");
+        }
+    };
+    let fetched = || {
+        let view = store.read().expect("a snapshot");
+        let before = model::meter::read().rows_fetched;
+        value(&*view, nodes[0], "name").expect("reading");
+        model::meter::read().rows_fetched - before
+    };
+    change(0);
+    let older = other.read().expect("a snapshot");
+    let before = (fetched(), store.dead_rows());
+    change(CHANGES);
+    let content = Content::of(&*store.read().expect("a snapshot"));
+    let dead = store.dead_rows();
+    let purged = store.purge().expect("purging");
+    assert_eq!((purged.rows, purged.swept, store.dead_rows()), (dead, 0, 0));
+    assert_eq!(fetched(), 1, "one version is read after a purge, {before:?} before");
+    let late = value(&*older, nodes[0], "name").map_err(|error| error.code());
+    assert_eq!(late, Err(ErrorCode::Conflict), "a view from before the horizon");
+    let view = other.read().expect("a snapshot");
+    testing::differential::assert_same_content(&Content::of(&*view), &content);
+    // Without the log.
+    change(2 * CHANGES);
+    let dead = store.dead_rows();
+    assert!(store.trim().expect("dropping epochs") > 10);
+    let mut transaction = store.write().expect("beginning a transaction");
+    transaction.drop_index("values").expect("dropping an index");
+    transaction.commit().expect("committing");
+    let content = Content::of(&*store.read().expect("a snapshot"));
+    let purged = store.purge().expect("purging");
+    assert_eq!((purged.rows, purged.indexes, store.dead_rows()), (dead, 1, 0));
+    assert!(purged.swept > 40, "{purged:?}");
+    assert_eq!(fetched(), 1);
+    let view = other.read().expect("a snapshot");
+    testing::differential::assert_same_content(&Content::of(&*view), &content);
+    eprintln!("{dead} rows were found by reading {} partitions", purged.swept);
+}
+
 /// Kills a node in the midst of commits: those and all reads go on, and nothing that was acknowledged is lost. The processes of
 /// the nodes are in `KNOTWORK_CQL_PIDS`; the last one is killed, so that this test is the last of a run.
 #[test]

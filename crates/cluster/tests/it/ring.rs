@@ -14,6 +14,7 @@ mod replica;
 mod scans;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +28,7 @@ use testing::simulation::PlatformRandom;
 pub(crate) use canary::Canary;
 use consensus::Consensus;
 pub(crate) use faults::{CrashKind, Faults};
-use replica::Replica;
+use replica::{Replica, StoredRow, live};
 use scans::Position;
 pub(crate) use turns::Turns;
 
@@ -149,6 +150,32 @@ impl Ring {
             replica.is_up = true;
             replica.receive_all();
         });
+    }
+
+    /// Number of the rows of a graph in a table, as all replicas together have them.
+    pub(crate) fn rows(&self, graph: i64, table: Table) -> usize {
+        let inner = self.inner();
+        let mut partitions: BTreeMap<&[Field], (i64, BTreeMap<&[Field], StoredRow>)> = BTreeMap::new();
+        for ((_, key), partition) in inner
+            .replicas
+            .iter()
+            .flat_map(|replica| &replica.partitions)
+            .filter(|((of, key), _)| *of == table && key[0] == Field::Int(graph))
+        {
+            let (deleted, rows) = partitions.entry(key).or_insert((i64::MIN, BTreeMap::new()));
+            *deleted = partition.deleted.max(*deleted);
+            partition.rows.iter().for_each(|(key, row)| rows.entry(key).or_default().merge(row));
+        }
+        for ((of, key), partition) in inner.replicas.iter().flat_map(|replica| &replica.partitions) {
+            if let Some((_, rows)) = partitions.get_mut(&key[..]).filter(|_| *of == table) {
+                rows.iter_mut().for_each(|(key, row)| row.shadow(partition.struck(key)));
+            }
+        }
+        let cells = table.shape().cells.len();
+        let live = |(deleted, rows): (i64, BTreeMap<&[Field], StoredRow>)| {
+            rows.into_iter().filter(|(key, row)| live(key.to_vec(), row, deleted, cells).is_some()).count()
+        };
+        partitions.into_values().map(live).sum()
     }
 
     /// A process that uses the ring, with a clock of its own.

@@ -15,6 +15,8 @@ use crate::settings::{Access, Config};
 
 /// Port of Cassandra.
 const PORT: u16 = 9_042;
+/// Time between two looks for dead rows to purge.
+const PURGE_INTERVAL_NS: u64 = 60_000_000_000;
 /// Number of the graph in its keyspace, unless the address says another.
 const GRAPH: i64 = 1;
 
@@ -129,6 +131,7 @@ impl Ring {
         let mut settings = Settings::new(graph, platform.clock.clone(), platform.random.clone());
         settings.is_read_only = config.access == Access::ReadOnly;
         settings.staleness_ns = staleness_ns;
+        settings.purge_interval_ns = PURGE_INTERVAL_NS;
         let memory = MemoryBudget::new(limit);
         settings.cache_bytes_max = cache_bytes_max.unwrap_or_else(|| memory.share(Consumer::SourceCache));
         settings.memory = memory.clone();

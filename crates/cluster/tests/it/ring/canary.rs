@@ -23,6 +23,8 @@ pub(crate) enum Canary {
     RepeatsRow,
     /// A page of a scan that was not answered goes on with the next when it is asked for again.
     SkipsLostPage,
+    /// Deleted rows are forgotten at once, as with `gc_grace_seconds = 0`: writes that arrive late bring them back.
+    ForgetsDeletions,
 }
 
 impl Canary {

@@ -1,8 +1,8 @@
 //! Faults of the ring, in percent of the operations, and the writes and reads that they strike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cluster::tables::{Fault, Field, Row, RowWrite, Slice, Table};
+use cluster::tables::{Change, Fault, Field, Row, RowWrite, Slice, Table};
 
 use super::replica::{StoredRow, live};
 use super::{COPIES, Canary, Inner, QUORUM};
@@ -119,7 +119,15 @@ impl Inner {
 
     /// Writes a row; true if so many replicas have it as were waited for. Those that are troubled may not get it, or late.
     fn write_row(&mut self, row: &RowWrite, troubled: &[bool]) -> bool {
-        let is_data = !matches!(row.table, Table::Log | Table::LogBody | Table::Applied | Table::Checkpoint);
+        if self.canary == Some(Canary::ForgetsDeletions)
+            && !matches!(row.change, Change::Put(_))
+            && !row.clustering.is_empty()
+        {
+            self.replicas_of(&row.partition).into_iter().for_each(|at| self.replicas[at].forget(row));
+            return true;
+        }
+        let is_data =
+            !matches!(row.table, Table::Log | Table::LogBody | Table::Applied | Table::Checkpoint | Table::Bodies);
         if self.canary == Some(Canary::MarkBeforeRows) && is_data && self.random.chance(50) {
             for at in self.replicas_of(&row.partition) {
                 self.replicas[at].late.push(row.clone());
@@ -161,17 +169,31 @@ impl Inner {
         let key = (slice.table, slice.partition.clone());
         let mut merged: BTreeMap<Vec<Field>, StoredRow> = BTreeMap::new();
         let mut deleted = i64::MIN;
+        let mut ranges: BTreeSet<(Vec<Field>, Field, i64)> = BTreeSet::new();
         for &at in &asked {
             let Some(partition) = self.replicas[at].partitions.get(&key) else { continue };
             deleted = deleted.max(partition.deleted);
+            let of_replica =
+                partition.ranges.iter().flat_map(|(key, ranges)| ranges.iter().map(move |range| (key, range)));
+            ranges.extend(of_replica.map(|(key, (last, timestamp))| (key.clone(), last.clone(), *timestamp)));
             for (clustering, row) in partition.slice(slice) {
                 merged.entry(clustering.clone()).or_default().merge(row);
             }
+        }
+        for (of, last, timestamp) in &ranges {
+            let upto: Vec<Field> = of.iter().chain([last]).cloned().collect();
+            merged.range_mut(of.clone()..=upto).for_each(|(_, row)| row.shadow(*timestamp));
         }
         if !is_at_one {
             for &at in &asked {
                 let partition = self.replicas[at].partitions.entry(key.clone()).or_default();
                 partition.deleted = partition.deleted.max(deleted);
+                for (of, last, timestamp) in &ranges {
+                    let upto: Vec<Field> = of.iter().chain([last]).cloned().collect();
+                    if partition.struck(&upto) < *timestamp {
+                        partition.delete_up_to(&upto, *timestamp);
+                    }
+                }
                 for (clustering, row) in &merged {
                     partition.rows.entry(clustering.clone()).or_default().merge(row);
                 }

@@ -26,11 +26,13 @@ pub(super) struct Partition {
     /// The largest timestamp with which all rows were deleted.
     pub(super) deleted: i64,
     pub(super) rows: BTreeMap<Vec<Field>, StoredRow>,
+    /// Deletions of rows up to one: by the key without its last field, the last fields with timestamps.
+    pub(super) ranges: BTreeMap<Vec<Field>, Vec<(Field, i64)>>,
 }
 
 impl Default for Partition {
     fn default() -> Partition {
-        Partition { deleted: i64::MIN, rows: BTreeMap::new() }
+        Partition { deleted: i64::MIN, rows: BTreeMap::new(), ranges: BTreeMap::new() }
     }
 }
 
@@ -56,6 +58,11 @@ impl StoredRow {
         }
     }
 
+    /// Drops cells that are no newer.
+    pub(super) fn shadow(&mut self, timestamp: i64) {
+        self.cells.retain(|_, (written, _)| *written > timestamp);
+    }
+
     /// Takes over what is newer in a copy.
     pub(super) fn merge(&mut self, other: &StoredRow) {
         self.deleted = self.deleted.max(other.deleted);
@@ -64,6 +71,24 @@ impl StoredRow {
 }
 
 impl Partition {
+    /// Deletes rows up to one.
+    pub(super) fn delete_up_to(&mut self, clustering: &[Field], timestamp: i64) {
+        let Some((last, key)) = clustering.split_last() else { return };
+        let ranges = self.ranges.entry(key.to_vec()).or_default();
+        ranges.retain(|(other, written)| !(other <= last && *written <= timestamp));
+        ranges.push((last.clone(), timestamp));
+        let covered = self.rows.range_mut(key.to_vec()..=clustering.to_vec());
+        covered.for_each(|(_, row)| row.shadow(timestamp));
+        self.rows.retain(|_, row| !row.cells.is_empty() || row.deleted > i64::MIN);
+    }
+
+    /// The timestamp with which deletions of rows up to one strike a row.
+    pub(super) fn struck(&self, clustering: &[Field]) -> i64 {
+        let Some((last, key)) = clustering.split_last() else { return i64::MIN };
+        let ranges = self.ranges.get(key).into_iter().flatten();
+        ranges.filter(|(upto, _)| last <= upto).map(|(_, timestamp)| *timestamp).max().unwrap_or(i64::MIN)
+    }
+
     /// The rows of a slice, deleted ones too.
     pub(super) fn slice<'a>(&'a self, slice: &'a Slice) -> impl Iterator<Item = (&'a Vec<Field>, &'a StoredRow)> {
         let mut first = slice.prefix.clone();
@@ -92,6 +117,17 @@ pub(super) fn live(clustering: Vec<Field>, row: &StoredRow, deleted: i64, cells:
 }
 
 impl Replica {
+    /// Deletes a row, and keeps nothing by which later writes of older cells are told.
+    pub(super) fn forget(&mut self, write: &RowWrite) {
+        let Some(partition) = self.partitions.get_mut(&(write.table, write.partition.clone())) else { return };
+        match (&write.change, write.clustering.split_last()) {
+            (Change::DeleteUpTo, Some((last, key))) => {
+                partition.rows.retain(|row, _| row.split_last().is_none_or(|(own, of)| of != key || own > last));
+            }
+            _ => drop(partition.rows.remove(&write.clustering)),
+        }
+    }
+
     /// Does a write.
     pub(super) fn apply(&mut self, write: &RowWrite) {
         let partition = self.partitions.entry((write.table, write.partition.clone())).or_default();
@@ -99,8 +135,17 @@ impl Replica {
             partition.deleted = partition.deleted.max(write.timestamp);
             return;
         }
+        if write.change == Change::DeleteUpTo {
+            partition.delete_up_to(&write.clustering, write.timestamp);
+            return;
+        }
+        let struck = partition.struck(&write.clustering);
+        if write.timestamp <= struck {
+            return;
+        }
         let row = partition.rows.entry(write.clustering.clone()).or_default();
         match &write.change {
+            Change::DeleteUpTo => {}
             Change::Put(cells) => cells.iter().for_each(|(at, field)| row.put(*at, write.timestamp, field)),
             Change::Delete => row.deleted = row.deleted.max(write.timestamp),
         }
