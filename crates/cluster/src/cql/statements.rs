@@ -76,6 +76,10 @@ pub(super) fn write(keyspace: &str, row: &RowWrite) -> Text {
                 let first = joined(&shape.clustering[..1], " >= ?", "");
                 format!("DELETE FROM {keyspace}.{name} USING TIMESTAMP ? WHERE {partition} AND {first}")
             }
+            Change::Delete if row.clustering.is_empty() => {
+                let partition = joined(shape.partition, " = ?", " AND ");
+                format!("DELETE FROM {keyspace}.{name} USING TIMESTAMP ? WHERE {partition}")
+            }
             Change::Delete => format!("DELETE FROM {keyspace}.{name} USING TIMESTAMP ? WHERE {key}"),
             Change::DeleteUpTo => {
                 let (last, before) = shape.clustering.split_last().unwrap_or((&shape.partition[0], &[]));
