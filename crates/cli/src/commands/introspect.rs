@@ -36,7 +36,7 @@ const PROGRAM: &str = "subject:";
 const QUICK_STATEMENT: Duration = Duration::from_secs(5);
 const STATEMENT: Duration = Duration::from_secs(60);
 /// Time limit of an answer of a program, which may load its data first.
-const ANSWER: Duration = Duration::from_secs(600);
+const ANSWER: Duration = Duration::from_secs(3_600);
 /// Bytes of a file of statements.
 const QUERIES_BYTES_MAX: u64 = 1 << 20;
 
