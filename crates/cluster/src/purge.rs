@@ -42,6 +42,9 @@ const ATTEMPTS: usize = 16;
 /// A pause while leases end, as the wide-column store counts them.
 const PAUSE: u32 = 6;
 
+/// Records of the log, each with its number.
+type Records = Vec<(u64, Arc<Record>)>;
+
 /// Counts of the rows that a purge has deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
@@ -176,7 +179,7 @@ impl<'a> Purger<'a> {
     }
 
     /// The records from one on to another, as far as one epoch goes; `None` if the first is gone.
-    fn records(&self, first: u64, last: u64) -> Result<Option<Vec<(u64, Arc<Record>)>>> {
+    fn records(&self, first: u64, last: u64) -> Result<Option<Records>> {
         let page = self.log().ring.follow(self.log().epoch(first), first as i64 - 1)?;
         if page.is_sealed {
             return Ok(None);
