@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use database::{Access, StoreInfo, Value};
+use database::{Access, StoreInfo, StoreStats, Value};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
@@ -19,7 +19,6 @@ pub(super) fn run(arguments: &InfoArguments) -> Outcome<()> {
 }
 
 fn to_json(info: &StoreInfo) -> serde_json::Value {
-    let stats = &info.stats;
     let counts = |list: &[(std::sync::Arc<str>, u64)]| -> serde_json::Map<String, serde_json::Value> {
         list.iter().map(|(name, count)| (name.to_string(), json!(count))).collect()
     };
@@ -59,15 +58,19 @@ fn to_json(info: &StoreInfo) -> serde_json::Value {
             "misses": info.cache.misses, "hitRate": info.cache.hit_rate(), "bytesRead": info.cache.bytes_read,
             "evictions": info.cache.evictions,
         },
-        "stats": {
-            "commits": stats.commits, "conflicts": stats.conflicts, "moves": stats.moves, "groups": stats.groups,
-            "largestGroup": stats.largest_group, "syncs": stats.syncs, "logBytes": stats.log_bytes,
-            "stalls": stats.stalls, "stallNs": stats.stall_ns, "flushes": stats.flushes, "flushNs": stats.flush_ns,
-            "compactions": stats.compactions, "compactionNs": stats.compaction_ns,
-            "flushedBytes": stats.flushed_bytes, "patchBytes": stats.patch_bytes, "levelBytes": stats.level_bytes,
-            "mergeStalls": stats.merge_stalls, "mergeStallNs": stats.merge_stall_ns,
-            "writeAmplification": stats.write_amplification(),
-        },
+        "stats": stats_to_json(&info.stats),
+    })
+}
+
+fn stats_to_json(stats: &StoreStats) -> serde_json::Value {
+    json!({
+        "commits": stats.commits, "conflicts": stats.conflicts, "moves": stats.moves, "groups": stats.groups,
+        "largestGroup": stats.largest_group, "syncs": stats.syncs, "logBytes": stats.log_bytes,
+        "stalls": stats.stalls, "stallNs": stats.stall_ns, "flushes": stats.flushes, "flushNs": stats.flush_ns,
+        "compactions": stats.compactions, "compactionNs": stats.compaction_ns,
+        "flushedBytes": stats.flushed_bytes, "patchBytes": stats.patch_bytes, "levelBytes": stats.level_bytes,
+        "mergeStalls": stats.merge_stalls, "mergeStallNs": stats.merge_stall_ns,
+        "writeAmplification": stats.write_amplification(),
     })
 }
 
