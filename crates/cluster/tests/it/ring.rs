@@ -32,6 +32,9 @@ use replica::{Replica, StoredRow, live};
 use scans::Position;
 pub(crate) use turns::Turns;
 
+/// The deletion of a partition, and its rows by key, as all replicas together have them.
+type MergedRows<'r> = (i64, BTreeMap<&'r [Field], StoredRow>);
+
 /// Replicas of each row.
 const COPIES: usize = 3;
 /// Replicas whose answers make a majority.
@@ -155,7 +158,7 @@ impl Ring {
     /// Number of the rows of a graph in a table, as all replicas together have them.
     pub(crate) fn rows(&self, graph: i64, table: Table) -> usize {
         let inner = self.inner();
-        let mut partitions: BTreeMap<&[Field], (i64, BTreeMap<&[Field], StoredRow>)> = BTreeMap::new();
+        let mut partitions: BTreeMap<&[Field], MergedRows<'_>> = BTreeMap::new();
         for ((_, key), partition) in inner
             .replicas
             .iter()
@@ -172,7 +175,7 @@ impl Ring {
             }
         }
         let cells = table.shape().cells.len();
-        let live = |(deleted, rows): (i64, BTreeMap<&[Field], StoredRow>)| {
+        let live = |(deleted, rows): MergedRows<'_>| {
             rows.into_iter().filter(|(key, row)| live(key.to_vec(), row, deleted, cells).is_some()).count()
         };
         partitions.into_values().map(live).sum()
