@@ -177,10 +177,10 @@ fn calls(name: &str) -> Option<Vec<Vec<(&'static str, Value)>>> {
         "spanningTree" => vec![vec![("weightProperty", text("weight"))]],
         "topologicalSort" => vec![vec![types("D")]],
         "longestPath" => vec![vec![types("D"), ("weightProperty", text("weight"))]],
-        "dijkstra" | "bidirectionalDijkstra" | "shortestPath" | "yens" => {
+        "dijkstra" | "bidirectionalDijkstra" | "shortest_path" | "yens" => {
             let mut settings = ends();
             match name {
-                "shortestPath" => settings.truncate(3),
+                "shortest_path" => settings.truncate(3),
                 "yens" => settings.push(("k", Value::Int(3))),
                 _ => {}
             }
@@ -206,6 +206,8 @@ fn every_algorithm_gives_on_a_ring_what_it_gives_on_files() {
         .iter()
         .map(|procedure| procedure.signature().name.to_owned())
         .filter(|name| name.starts_with("algo.") && name.matches('.').count() == 1)
+        // These keep the results of others.
+        .filter(|name| !["algo.keep", "algo.kept"].contains(&name.as_str()))
         .collect();
     let (mut count, mut empty, mut unknown, mut differing) = (0, 0, Vec::new(), Vec::new());
     for name in &names {
