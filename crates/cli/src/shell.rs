@@ -93,6 +93,7 @@ fn run(graph: &Graph, parameters: Parameters, chosen: Option<Format>, null: Opti
                 }
                 // A line that cannot be added to the history can still be run.
                 let _ = editor.add_history_entry(line);
+                signals::forget();
                 if !shell.run_line(line)? {
                     break;
                 }

@@ -1,51 +1,95 @@
 //! Ctrl-C: cancels what runs; a second one, or one while nothing runs, ends the program with exit code 130.
+//!
+//! A run lowers its flag as it begins, and one that is about to end may not look at it any more. So the flag of what runs
+//! is raised again and again until the program ends, or the shell asks for the next statement: no Ctrl-C is lost between
+//! one piece of work and the next.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use database::{Error, ErrorCode, Interrupt};
 
 use crate::failure::Outcome;
 
-/// Interrupt of what runs now, and true if it was asked to stop.
-static RUNNING: Mutex<Option<(Interrupt, bool)>> = Mutex::new(None);
+/// Time between two raisings of the flag.
+const RAISED_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
-/// True if Ctrl-C came since the last work began.
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// The work that Ctrl-C cancels.
+static WORK: Mutex<Work> = Mutex::new(Work { running: None, was_asked: false });
+
+struct Work {
+    /// The flag of what runs now.
+    running: Option<Interrupt>,
+    /// True if Ctrl-C came, and was not forgotten.
+    was_asked: bool,
+}
+
+impl Work {
+    fn cancel(&self) {
+        if let Some(interrupt) = &self.running {
+            interrupt.cancel();
+        }
+    }
+}
+
+fn work() -> MutexGuard<'static, Work> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Catches Ctrl-C from now on.
 pub(crate) fn install() -> Outcome<()> {
     ctrlc::set_handler(|| {
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *running {
-            Some((interrupt, asked)) if !*asked => {
-                interrupt.cancel();
-                *asked = true;
-                ASKED.store(true, Ordering::Relaxed);
-            }
-            _ => std::process::exit(130),
+        let mut work = work();
+        if work.running.is_none() || work.was_asked {
+            std::process::exit(130);
         }
+        work.was_asked = true;
+        work.cancel();
+        drop(work);
+        let raising = std::thread::Builder::new().name("knot-cancel".into());
+        // Without the thread the flag was raised once.
+        let _ = raising.spawn(raise_again);
     })
     .map_err(|cause| Error::new(ErrorCode::Internal, format!("cannot catch Ctrl-C: {cause}")).into())
 }
 
-/// As long as it lives, Ctrl-C cancels something; afterwards what it cancelled before.
-pub(crate) struct Cancelling(Option<(Interrupt, bool)>);
-
-/// Lets Ctrl-C cancel what watches that flag.
-pub(crate) fn cancel_with(interrupt: Interrupt) -> Cancelling {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    ASKED.store(false, Ordering::Relaxed);
-    Cancelling(running.replace((interrupt, false)))
+/// Raises the flag of what runs until Ctrl-C is forgotten.
+fn raise_again() {
+    loop {
+        std::thread::sleep(RAISED_AGAIN_AFTER);
+        let work = work();
+        if !work.was_asked {
+            return;
+        }
+        work.cancel();
+    }
 }
 
-/// True if Ctrl-C came since the last work began, even if that ended before it heard of it.
+/// As long as it lives, Ctrl-C cancels something; afterwards what it cancelled before.
+pub(crate) struct Cancelling(Option<Interrupt>);
+
+/// Lets Ctrl-C cancel what watches that flag. One that came during work that ended all the same cancels it at once.
+pub(crate) fn cancel_with(interrupt: Interrupt) -> Cancelling {
+    let mut work = work();
+    let before = work.running.replace(interrupt);
+    if work.was_asked {
+        work.cancel();
+    }
+    Cancelling(before)
+}
+
+/// True if Ctrl-C came, even if what it was to cancel ended before it heard of it.
 pub(crate) fn was_asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+    work().was_asked
+}
+
+/// Forgets that Ctrl-C came: its user sees that the work has ended, and asks for something else.
+pub(crate) fn forget() {
+    work().was_asked = false;
 }
 
 impl Drop for Cancelling {
     fn drop(&mut self) {
-        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = self.0.take();
+        work().running = self.0.take();
     }
 }

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use database::{AttachOptions, Attachment, Database, Severity};
+use database::{AttachOptions, Attachment, Database, Interrupt, Severity};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
 use crate::arguments::{CheckSourceArguments, InferArguments, SourceCommand};
 use crate::failure::{Failure, Outcome};
+use crate::signals;
 
 pub(super) fn run(command: &SourceCommand) -> Outcome<()> {
     match command {
@@ -48,8 +49,10 @@ fn check(arguments: &CheckSourceArguments) -> Outcome<()> {
     Ok(())
 }
 
-/// Attaches what `--attach` names.
+/// Attaches what `--attach` names; Ctrl-C ends the wait for a source.
 pub(super) fn attach(database: &Database, named: &[String]) -> Outcome<()> {
+    let interrupt = Interrupt::new();
+    let (_cancelling, _listening) = (signals::cancel_with(interrupt.clone()), interrupt.listen());
     for pair in named {
         let Some((name, from)) = pair.split_once('=') else {
             let message = format!("expected --attach NAME=URL or NAME=definition.json, found '{pair}'");
@@ -57,6 +60,7 @@ pub(super) fn attach(database: &Database, named: &[String]) -> Outcome<()> {
         };
         let made = database.attach(name, from, &AttachOptions::default())?;
         made.notes.iter().for_each(|note| tell!("note: {name}: {note}"));
+        interrupt.check()?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
+use testing::random::{SeededRandom, seed_or};
 use testing::servers::{self, Postgres, PostgresOptions};
 
 use crate::command::{Folder, finish, pause, signal};
@@ -111,14 +112,27 @@ fn a_table_that_is_spelt_otherwise() {
 /// Counts what a server is working on; the question itself has other words in it.
 type Running = Box<dyn Fn() -> bool>;
 
+/// A database of SQLite with a query that takes very long.
+fn endless_source(folder: &Folder) -> (String, &'static str) {
+    folder.write("endless.db", "");
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000000) \
+               SELECT max(i) AS id, 'x' AS word FROM n";
+    (format!("sqlite:{}", folder.join("endless.db").display()), sql)
+}
+
+/// Writes the definition of a node `Slow`, which such a query gives: `slow.json`.
+fn define_slow(folder: &Folder, (url, sql): (&str, &str)) {
+    let definition = format!(
+        r#"{{ "url": "{url}", "nodes": {{ "Slow": {{ "sql": "{sql}", "key": "id", "properties": ["word"] }} }} }}"#
+    );
+    folder.write("slow.json", &definition);
+}
+
 /// Databases with queries whose rows come slowly: all of them take minutes.
 fn slow_sources(folder: &Folder) -> Vec<(String, &'static str, Running)> {
-    let mut sources: Vec<(String, &'static str, Running)> = Vec::new();
-    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000000) \
-                   SELECT max(i) AS id, 'x' AS word FROM n";
-    folder.write("endless.db", "");
+    let (url, sql) = endless_source(folder);
     // It waits in this very process.
-    sources.push((format!("sqlite:{}", folder.join("endless.db").display()), endless, Box::new(|| false)));
+    let mut sources: Vec<(String, &'static str, Running)> = vec![(url, sql, Box::new(|| false))];
     if let Some(server) = servers::postgres() {
         let active = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_slee' || 'p(0.1)%' AND state = 'active';";
         let sql = "SELECT i AS id, pg_sleep(0.1)::text AS word FROM generate_series(1, 10000) i";
@@ -137,10 +151,7 @@ fn ctrl_c_ends_a_query_that_waits_for_a_database() {
     let folder = Folder::new();
     folder.make_store("CREATE (:A)");
     for (url, sql, is_running) in slow_sources(&folder) {
-        let definition = format!(
-            r#"{{ "url": "{url}", "nodes": {{ "Slow": {{ "sql": "{sql}", "key": "id", "properties": ["word"] }} }} }}"#
-        );
-        folder.write("slow.json", &definition);
+        define_slow(&folder, (&url, sql));
         let query = "MATCH (n:Slow) RETURN max(n.word)";
         let arguments = ["query", "s.knot", query, "--attach", "slow=slow.json"];
         let child = folder.command(&arguments).spawn().expect("it starts");
@@ -164,6 +175,31 @@ fn ctrl_c_ends_a_query_that_waits_for_a_database() {
         let timed = [&arguments[..], &["--timeout", "1s"]].concat();
         check(&folder.run(&timed).fails(1), &["TIMEOUT: "]);
     }
+}
+
+/// A Ctrl-C that comes between two pieces of work, such as attaching a source and the statement, is not lost.
+#[test]
+fn ctrl_c_ends_a_query_at_any_time() {
+    let folder = Folder::new();
+    folder.make_store("CREATE (:A)");
+    let (url, sql) = endless_source(&folder);
+    define_slow(&folder, (&url, sql));
+    let seed = seed_or(130);
+    println!("FUZZ_SEED={seed}");
+    let mut random = SeededRandom::new(seed);
+    let mut cancelled = 0;
+    for _ in 0..40 {
+        let arguments = ["query", "s.knot", "MATCH (n:Slow) RETURN max(n.word)", "--attach", "slow=slow.json"];
+        let child = folder.command(&arguments).spawn().expect("it starts");
+        let after = random.below(120);
+        pause(after);
+        signal(&child, "INT");
+        let output = finish(child);
+        // Without a code the signal came before the program could catch it.
+        assert!(matches!(output.code, None | Some(130)), "after {after} ms: {output:?}");
+        cancelled += usize::from(output.stderr.contains("CANCELLED: "));
+    }
+    assert!(cancelled > 0, "none of them ran");
 }
 
 #[test]

@@ -55,7 +55,10 @@ impl Inspect for Looker<'_> {
 
     fn columns(&mut self, sql: &str) -> Result<Vec<TableColumn>> {
         let mut session = self.0.session()?;
-        let described = session.described(sql)?;
+        let waiting = self.0.wait_for(&session.handle());
+        let described = session.described(sql);
+        drop(waiting);
+        let described = described?;
         self.0.keep(session);
         let column = |(name, plan, decimal): (String, Plan, String)| {
             let (declared, kind) = match plan {
