@@ -261,6 +261,41 @@ pub(crate) fn map<A: Copy, R>(rows: usize, operand: Operand<'_, A>, mut f: impl 
     }
 }
 
+/// Applies `f` to the text of each row; to texts of a dictionary that is smaller than the rows are, once each.
+#[inline]
+pub(crate) fn map_texts<R: Copy>(rows: usize, texts: TextOperand<'_>, f: impl Fn(&str) -> R) -> Vec<R> {
+    match entries(rows, texts) {
+        Some((codes, entries)) => gathered(codes, &entries.iter().map(f).collect::<Vec<R>>()),
+        None => (0..rows).map(|row| f(texts.get(row))).collect(),
+    }
+}
+
+/// As [`map_texts`], by what may fail.
+pub(crate) fn try_map_texts<R: Copy>(
+    rows: usize,
+    texts: TextOperand<'_>,
+    mut f: impl FnMut(&str) -> Result<R>,
+) -> Result<Vec<R>> {
+    if let Some((codes, entries)) = entries(rows, texts) {
+        return Ok(gathered(codes, &entries.iter().map(f).collect::<Result<Vec<R>>>()?));
+    }
+    let mut results = Vec::with_capacity(rows);
+    for row in 0..rows {
+        results.push(f(texts.get(row))?);
+    }
+    Ok(results)
+}
+
+/// The codes and the dictionary of texts, if that is smaller than the rows are.
+fn entries(rows: usize, texts: TextOperand<'_>) -> Option<(&[u32], &StringColumn)> {
+    let TextOperand::Many(column) = texts else { return None };
+    column.codes().filter(|(_, entries)| entries.len() < rows)
+}
+
+fn gathered<R: Copy>(codes: &[u32], of_entries: &[R]) -> Vec<R> {
+    codes.iter().map(|&code| of_entries[code as usize]).collect()
+}
+
 /// Booleans and nulls, row by row.
 #[derive(Debug)]
 pub(crate) struct TruthBuilder {

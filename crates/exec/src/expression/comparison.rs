@@ -8,7 +8,7 @@ use model::{ColumnData, FixedKind, Map, Result, Scalar, Value, with_stored};
 
 use super::evaluate::truths;
 use crate::allocations::weight;
-use crate::vector::{Operand, TextOperand, Vector, View, common_validity, zip};
+use crate::vector::{Operand, TextOperand, Vector, View, common_validity, map_texts, zip};
 
 /// Strings of two dictionaries must come so often on the average to be compared once each.
 const CODED_SHARE: usize = 4;
@@ -131,15 +131,10 @@ fn equal_codes(rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Ve
 
 fn compare_texts(operator: BinaryOperator, rows: usize, a: TextOperand<'_>, b: TextOperand<'_>) -> Option<Vec<bool>> {
     let each = |test: fn(&str, &str) -> bool| {
-        // Dictionary-encoded strings compared with one string are compared once for each entry of the dictionary.
-        if let (TextOperand::Many(texts), TextOperand::One(other)) = (a, b)
-            && let Some((codes, texts)) = texts.codes()
-            && texts.len() < rows
-        {
-            let of_text: Vec<bool> = texts.iter().map(|text| test(text, other)).collect();
-            return Some(codes.iter().map(|&code| of_text[code as usize]).collect());
-        }
-        Some((0..rows).map(|row| test(a.get(row), b.get(row))).collect())
+        Some(match b {
+            TextOperand::One(other) => map_texts(rows, a, |text| test(text, other)),
+            TextOperand::Many(_) => (0..rows).map(|row| test(a.get(row), b.get(row))).collect(),
+        })
     };
     match operator {
         BinaryOperator::Equal => equal_codes(rows, a, b).or_else(|| each(|a, b| a == b)),

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::evaluate::truths;
 use crate::allocations::{BYTES_OF_WORK, weight};
-use crate::vector::{Vector, View, common_validity};
+use crate::vector::{TextOperand, Vector, View, common_validity, try_map_texts};
 
 /// Patterns that are kept compiled: there may be another in each row. Of large ones the last is kept, since their memory is
 /// counted nowhere.
@@ -43,12 +43,17 @@ pub(crate) fn evaluate(operator: BinaryOperator, left: &Vector, right: &Vector, 
     }
     match (left.view(), right.view()) {
         (View::String(a), View::String(b)) => {
-            let mut results = Vec::with_capacity(rows);
-            for row in 0..rows {
-                let text = a.get(row);
+            let tested = |text: &str, part: &str| {
                 work(1 + text.len() / BYTES_OF_WORK)?;
-                results.push(test(text, b.get(row)));
-            }
+                Ok(test(text, part))
+            };
+            let results = match b {
+                TextOperand::One(part) => try_map_texts(rows, a, |text| tested(text, part))?,
+                TextOperand::Many(_) => {
+                    let each = (0..rows).map(|row| tested(a.get(row), b.get(row)));
+                    each.collect::<Result<_>>()?
+                }
+            };
             Ok(Vector::of(ColumnData::Bool(results), common_validity(left, right)))
         }
         (View::Value, _) | (_, View::Value) => truths(rows, |row| {
@@ -73,10 +78,7 @@ pub(crate) fn matches(text: &Vector, pattern: &Vector, rows: usize, cache: &Patt
         let pattern = cache.get(pattern)?;
         return match text.view() {
             View::String(texts) => {
-                let mut results = Vec::with_capacity(rows);
-                for row in 0..rows {
-                    results.push(is_match(&pattern, texts.get(row))?);
-                }
+                let results = try_map_texts(rows, texts, |text| is_match(&pattern, text))?;
                 Ok(Vector::of(ColumnData::Bool(results), common_validity(text, text)))
             }
             View::Value => truths(rows, |row| match_value(&pattern, &text.value(row))),
