@@ -124,7 +124,8 @@ pub struct Recommendation {
     pub remedy: Remedy,
     /// Condition on the data under which it may be taken, in words. It holds today.
     pub premise: Option<String>,
-    /// Statements that it makes faster, beside the recommendations before it. None for a rewrite that only the next one needs.
+    /// Statements that it makes faster, beside the recommendations before it. None for a rewrite whose gain is told with the index
+    /// that follows.
     pub times: Vec<PredictedTime>,
     /// Nodes or relationships in it; 0 for a rewrite.
     pub entries: u64,

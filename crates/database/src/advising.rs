@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cypher::plan::PlanMode;
-use model::{Interrupt, Result, Value};
+use model::{Interrupt, Map, Result, Value};
 
 use crate::Parameters;
 use crate::advice::{
@@ -187,16 +187,25 @@ impl Database {
         interrupt: &Interrupt,
     ) -> Result<Vec<Verification>> {
         let mut written: Vec<WorkloadStatement> = workload.to_vec();
+        // As they were before rewrites whose gain is told with what follows.
+        let mut before_rewrites: Map<usize, WorkloadStatement> = Map::default();
         let mut verified = Vec::new();
         for recommendation in &advice.recommendations {
             let is_read = |statement: usize| advice.present.get(statement).is_some_and(|present| present.is_measured);
             let times = recommendation.times.iter().map(|time| time.statement);
             let places: Vec<usize> = times.filter(|&statement| is_read(statement)).collect();
             verified.push(match &recommendation.remedy {
-                Remedy::Schema(candidate) => self.verify_candidate(candidate, &places, &written, interrupt)?,
+                Remedy::Schema(candidate) => {
+                    let texts = places.iter().map(|&at| (before_rewrites.remove(&at), &written[at]));
+                    let texts: Vec<_> = texts.map(|(before, after)| (before.unwrap_or(after.clone()), after)).collect();
+                    self.verify_candidate(candidate, &places, &texts, interrupt)?
+                }
                 Remedy::Rewrite { statement, text } => {
                     let other = WorkloadStatement { text: text.clone(), ..written[*statement].clone() };
                     let before = std::mem::replace(&mut written[*statement], other);
+                    if recommendation.times.is_empty() {
+                        before_rewrites.entry(*statement).or_insert_with(|| before.clone());
+                    }
                     match is_read(*statement) {
                         true => self.verify_rewrite(*statement, (&before, &written[*statement]), &places, interrupt)?,
                         false => Verification::default(),
@@ -207,12 +216,12 @@ impl Database {
         Ok(verified)
     }
 
-    /// Makes an index, a constraint or a sort key, and times statements before and after.
+    /// Makes an index, a constraint or a sort key, and times statements before and after, each in its text of before and of after.
     fn verify_candidate(
         &self,
         candidate: &Candidate,
         places: &[usize],
-        workload: &[WorkloadStatement],
+        texts: &[(WorkloadStatement, &WorkloadStatement)],
         interrupt: &Interrupt,
     ) -> Result<Verification> {
         // Files are sorted as they are merged, which by itself makes reading faster: so both times are of merged files.
@@ -220,8 +229,8 @@ impl Database {
         if sorts {
             self.compact(interrupt)?;
         }
-        let time = |place: usize| self.median_ns(&workload[place], interrupt);
-        let before: Vec<f64> = places.iter().map(|&place| time(place)).collect::<Result<_>>()?;
+        let before = texts.iter().map(|(before, _)| self.median_ns(before, interrupt));
+        let before: Vec<f64> = before.collect::<Result<_>>()?;
         let bytes_before = file_bytes(self.path());
         let mut build_ns = self.make(&candidate.statement(), interrupt)?;
         if sorts {
@@ -231,8 +240,8 @@ impl Database {
         }
         let bytes = file_bytes(self.path()) - bytes_before;
         let mut times = Vec::new();
-        for (&statement, before_ns) in places.iter().zip(before) {
-            let after_ns = time(statement)?;
+        for ((&statement, (_, after)), before_ns) in places.iter().zip(texts).zip(before) {
+            let after_ns = self.median_ns(after, interrupt)?;
             times.push(VerifiedStatement { statement, before_ns, after_ns });
         }
         Ok(Verification { build_ns, bytes, times, has_same_rows: None })

@@ -122,7 +122,7 @@ fn push_recommendation(
     push_times(out, recommendation, measured);
     match &recommendation.remedy {
         Remedy::Schema(_) => push_costs(out, recommendation, measured),
-        Remedy::Rewrite { .. } if recommendation.times.is_empty() => *out += "   what follows needs it\n",
+        Remedy::Rewrite { .. } if recommendation.times.is_empty() => *out += "   its gain is told with what follows\n",
         Remedy::Rewrite { .. } => {}
     }
     match measured.and_then(|of| of.has_same_rows) {

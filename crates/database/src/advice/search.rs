@@ -127,8 +127,8 @@ impl<'s> Search<'s> {
             let after_ns = self.time_with(candidate, (at, &self.texts[at]), &with)?;
             times.extend(after_ns.and_then(|after_ns| self.helped(at, after_ns)));
         }
-        if candidate.is_constraint() {
-            // It forbids something, so that it is not for what an index before it has left.
+        if candidate.is_constraint() || self.extends_chosen(candidate) {
+            // It forbids something, or is in the place of another: it is not for what an index before it has left.
             let today = |at: usize| self.statements[at].1.as_ref().map_or(0.0, |basis| basis.total_ns);
             times.retain(|time| time.before_ns - time.after_ns >= SAVED_SHARE_MIN * today(time.statement));
         }
@@ -136,6 +136,15 @@ impl<'s> Search<'s> {
         let score = saved * weight(candidate);
         let is_worth = !times.is_empty() && saved > 0.0;
         Ok(is_worth.then(|| Step { score, rewrite: None, candidate: Some(candidate.clone()), times }))
+    }
+
+    /// True if an index that is chosen begins with the same property.
+    fn extends_chosen(&self, candidate: &Candidate) -> bool {
+        let chosen = self.chosen.iter().filter_map(|chosen| chosen.remedy.candidate());
+        chosen.filter(|other| !other.is_sort_key()).any(|other| {
+            let (one, other_one) = (candidate.keys().first(), other.keys().first());
+            !candidate.is_sort_key() && other.subject() == candidate.subject() && one == other_one
+        })
     }
 
     /// The rewrites of a statement, each alone and with each index of one property that it allows.
@@ -186,30 +195,25 @@ impl<'s> Search<'s> {
         Ok(true)
     }
 
-    /// Takes a step.
+    /// Takes a step. The time of a rewrite with an index is that of both together, told with the index.
     fn take(&mut self, step: Step) {
-        let mut times = step.times;
+        let times = step.times;
+        times.iter().for_each(|time| self.present[time.statement] = time.after_ns);
         if let Some(writing) = step.rewrite {
             let at = writing.statement;
-            let helped = self.helped(at, writing.alone_ns);
             self.chosen.push(Recommendation {
                 remedy: Remedy::Rewrite { statement: at, text: writing.text.clone() },
                 premise: Some(writing.premise.told),
-                times: helped.into_iter().collect(),
+                times: if step.candidate.is_none() { times.clone() } else { Vec::new() },
                 entries: 0,
                 bytes: 0,
                 build_ns: 0.0,
                 write_ns: 0.0,
             });
-            if let Some(helped) = helped {
-                self.present[at] = helped.after_ns;
-            }
-            times.iter_mut().for_each(|time| time.before_ns = self.present[at]);
             self.texts[at] = writing.text;
             self.add_candidates(at);
         }
         let Some(candidate) = step.candidate else { return };
-        times.iter().for_each(|time| self.present[time.statement] = time.after_ns);
         self.left.retain(|(other, _)| *other != candidate);
         let recommendation = prediction::costs(candidate.clone(), times, &self.schema, self.ground.statistics());
         if let Some(with) = candidate.added_to(&self.schema) {
