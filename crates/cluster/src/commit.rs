@@ -22,6 +22,9 @@ const RECORD_BYTES_MAX: usize = 64 << 10;
 /// Transactions of one record at most.
 const MEMBERS_MAX: usize = 256;
 
+/// Time that is waited at most for the appends of others.
+const GIVE_WAY_NS_MAX: u64 = 500_000_000;
+
 /// Transactions that wait for their commit.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
@@ -113,7 +116,7 @@ impl Queue {
                 epoch_records: log.settings.epoch_records,
                 members: members.iter().map(|pending| pending.member.clone()).collect(),
             });
-            let sequence = tail + 1;
+            let (sequence, start_ns) = (tail + 1, log.settings.clock.now_ns());
             match log.ring.append(log.epoch(sequence), sequence as i64, &record.encode()) {
                 Attempt::Added => {
                     log.note(sequence, &record);
@@ -124,6 +127,7 @@ impl Queue {
                     let found = log.decode(&found)?;
                     log.note(sequence, &found);
                     known.insert(sequence, found);
+                    give_way(log, log.settings.clock.now_ns().saturating_sub(start_ns));
                     known.extend(log.records_ahead(sequence)?);
                     tail = last_without_gap(&known, sequence);
                 }
@@ -140,6 +144,15 @@ impl Queue {
             }
         }
     }
+}
+
+/// Waits where the record of another process was first, for a time that is drawn by chance: up to twice that of the append, which
+/// is longer the more processes append. A partition of the log takes one append at a time. If all try again at once, all but one
+/// of their appends take time from it and bring nothing.
+fn give_way(log: &Log, append_ns: u64) {
+    let _wait = meter::waiting(meter::Wait::Log);
+    let longest = append_ns.saturating_mul(2).clamp(1, GIVE_WAY_NS_MAX);
+    log.ring.tables.wait(log.settings.random.next_u64() % longest);
 }
 
 /// The last of the records that follow each other from one on.

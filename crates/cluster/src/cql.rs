@@ -270,4 +270,8 @@ impl Tables for CqlTables {
         const LONGEST_MS: u64 = 500;
         std::thread::sleep(Duration::from_millis((SHORTEST_MS << attempts.min(10)).min(LONGEST_MS)));
     }
+
+    fn wait(&self, ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
+    }
 }

@@ -161,7 +161,7 @@ impl<'a> PackedRow<'a> {
         blob(self.parts[self.keys + at])
     }
 
-    /// True if the first so many fields of both clustering keys are equal.
+    /// True if the first `keys` clustering keys of both are equal.
     pub(crate) fn begins_as(&self, other: &PackedRow<'_>, keys: usize) -> bool {
         self.parts[..keys] == other.parts[..keys]
     }

@@ -24,7 +24,7 @@ const SCAN_ROWS: u32 = 4_096;
 const LEASE_NS: u64 = 20_000_000_000;
 /// Age of the snapshots that a purge in the background leaves alone.
 const KEEP_NS: u64 = 600_000_000_000;
-/// Dead rows that are purged between two records of progress, about.
+/// Dead rows that are purged between two records of progress, at least.
 const PURGE_ROWS: u64 = 100_000;
 
 /// Bytes of the cache.
@@ -102,7 +102,7 @@ pub struct Settings {
     pub keep_ns: u64,
     /// Time between two looks of the background for something to purge; 0 for no purge in the background.
     pub purge_interval_ns: u64,
-    /// Dead rows that are purged between two records of progress, about.
+    /// Dead rows that are purged between two records of progress, at least.
     pub purge_rows: u64,
     /// A fault of the purge, in tests that must find it.
     #[doc(hidden)]

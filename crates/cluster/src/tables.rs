@@ -194,6 +194,9 @@ pub trait Tables: Send + Sync + fmt::Debug {
     /// Seals an epoch.
     fn seal(&self, graph: i64, epoch: i64) -> Result<(), Fault>;
 
-    /// Waits a little before the next attempt, of which so many have failed.
+    /// Waits a little before the next attempt: longer, the more have failed.
     fn pause(&self, attempts: u32);
+
+    /// Waits for a time, while others append.
+    fn wait(&self, ns: u64);
 }

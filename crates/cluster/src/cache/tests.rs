@@ -15,7 +15,7 @@ use crate::tables::{Field, Row, Table};
 
 const UNITS: u64 = 40;
 const RECORDS: u64 = 30_000;
-/// The log goes on until so many rows were found, on a machine that lets readers wait for long.
+/// The number of rows found at which the log ends, on a machine that lets readers wait for long.
 const HITS_MIN: u64 = 200;
 const RECORDS_MAX: u64 = 100 * RECORDS;
 const READERS: u64 = 3;

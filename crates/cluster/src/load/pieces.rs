@@ -19,9 +19,9 @@ use crate::tables::{Change, Field, RowWrite, Table};
 const NODES: usize = 128;
 /// Rows that are written at a time.
 const ROWS: usize = 4_096;
-/// Bytes of them, about.
+/// Bytes of them, estimated.
 const BYTES: usize = 4 << 20;
-/// Bytes of a row beside its fields of variable length, about.
+/// Bytes of a row beside its fields of variable length, estimated.
 const ROW_BYTES: usize = 128;
 
 /// The parts of a load, one after the other.

@@ -66,7 +66,7 @@ pub(super) fn read(ring: &Ring, id: TransactionId) -> Result<Option<Progress>> {
 }
 
 impl Progress {
-    /// Notes a piece; true if so many more are done than the ring knows of that it should be told.
+    /// Notes a piece; true if enough more are done than the ring knows of for it to be told.
     pub(super) fn note(&mut self, piece: u64, stride: u64) -> bool {
         self.ahead.insert(piece);
         while self.ahead.remove(&self.done) {

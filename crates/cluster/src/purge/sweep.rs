@@ -16,7 +16,7 @@ const TABLES: [Table; 6] = [Table::Node, Table::Edge, Table::EdgeOut, Table::Edg
 /// Bits of a position for the partition of one label or index.
 const PART_BITS: u32 = 32;
 
-/// Number of the partitions of so many ids.
+/// Number of partitions in which the ids below `ids` are.
 fn buckets(ids: u64) -> u64 {
     if ids == 0 { 0 } else { bucket(ids - 1) + 1 }
 }

@@ -20,7 +20,7 @@ impl Tokens {
     /// All tokens.
     pub const ALL: Tokens = Tokens { after: i64::MIN, to: i64::MAX };
 
-    /// One of so many parts of about equal length, numbered from 0, which together are the range.
+    /// One of `parts` parts of nearly equal length, numbered from 0, which together are the range.
     #[must_use]
     pub fn part(self, part: usize, parts: usize) -> Tokens {
         let (length, parts) = ((i128::from(self.to) - i128::from(self.after)).max(0), parts.max(1) as i128);

@@ -44,7 +44,7 @@ struct Edges {
 }
 
 impl<'a> AllEdges<'a> {
-    /// The edges of one of so many parts; the first has those of the transaction too.
+    /// The edges of one of `parts` parts; the first has those of the transaction too.
     pub(super) fn new(view: &'a View, stream: &EdgeStream, part: usize, parts: usize) -> AllEdges<'a> {
         let vary = !stream.keys.is_empty();
         let mut places = vec![DIED, TYPE, SOURCE, TARGET];

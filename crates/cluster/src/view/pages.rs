@@ -14,9 +14,9 @@ use crate::tables::{Field, PageAsk, Row, Scan, Table, Tokens};
 const ROWS_FIRST: u32 = 256;
 /// Rows of a page at least, where rows are large.
 const ROWS_MIN: u32 = 16;
-/// Bytes of a page, about.
+/// Bytes of a page, by estimate.
 const PAGE_BYTES: usize = 1 << 20;
-/// Bytes of a row in memory beside its fields of variable length, about.
+/// Bytes of a row in memory beside its fields of variable length, estimated.
 const ROW_BYTES: usize = 256;
 /// Stretches of a part that are read at the same time.
 const LANES_MAX: u64 = 4;
@@ -40,7 +40,7 @@ pub(super) struct Cells {
 }
 
 impl<'a> Pages<'a> {
-    /// A part of a table that has about so many rows; none if there are none.
+    /// A part of a table that is expected to have `rows` rows; none if there are none.
     pub(super) fn new(view: &'a View, table: Table, tokens: Tokens, cells: &Cells, rows: u64) -> Pages<'a> {
         let page_rows = if cells.vary { view.scan_rows.min(ROWS_FIRST) } else { view.scan_rows };
         let lanes = (rows / u64::from(view.scan_rows)).clamp(u64::from(rows > 0), LANES_MAX) as usize;
@@ -82,7 +82,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Bytes of a row in memory, about.
+/// Bytes of a row in memory, estimated.
 fn row_bytes(row: &Row) -> usize {
     let fields = row.clustering.iter().chain(row.cells.iter().flatten());
     let length = |field: &Field| if let Field::Bytes(bytes) = field { bytes.len() } else { 0 };

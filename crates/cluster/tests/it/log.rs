@@ -124,6 +124,10 @@ impl Tables for Slow {
     fn pause(&self, attempts: u32) {
         self.inner.pause(attempts);
     }
+
+    fn wait(&self, ns: u64) {
+        self.inner.wait(ns);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of the store on a simulated ring of replicas.
 
 mod caches;
+mod capacity;
 mod contract;
 mod crashes;
 mod graph;

@@ -131,6 +131,11 @@ impl Ring {
         result
     }
 
+    /// The replicas of a partition.
+    pub(crate) fn replicas_of(&self, partition: &[Field]) -> Vec<usize> {
+        self.inner().replicas_of(partition)
+    }
+
     /// Begins faults.
     pub(crate) fn trouble(&self, faults: Faults, canary: Option<Canary>) {
         let mut inner = self.inner();
@@ -327,6 +332,10 @@ impl Tables for Client {
 
     fn pause(&self, attempts: u32) {
         self.ring.time_ns.fetch_add(u64::from(attempts) * OPERATION_NS, Ordering::Relaxed);
+    }
+
+    fn wait(&self, ns: u64) {
+        self.ring.time_ns.fetch_add(ns, Ordering::Relaxed);
     }
 }
 

@@ -91,4 +91,8 @@ impl Tables for Held {
     fn pause(&self, attempts: u32) {
         self.inner.pause(attempts);
     }
+
+    fn wait(&self, ns: u64) {
+        self.inner.wait(ns);
+    }
 }

@@ -81,4 +81,8 @@ impl Tables for Interposed {
     fn pause(&self, attempts: u32) {
         self.inner.pause(attempts);
     }
+
+    fn wait(&self, ns: u64) {
+        self.inner.wait(ns);
+    }
 }
