@@ -38,6 +38,17 @@ pub struct Start {
     pub turn: usize,
 }
 
+/// Gives a start whose node has no edge that of another, one after the other: operations on an edge would have nothing to do
+/// there.
+pub(crate) fn lend_edges(starts: &mut [Start]) {
+    let has_edge = |start: &&Start| start.edge.is_some() || start.edge_name.is_some();
+    let edges: Vec<_> = starts.iter().filter(has_edge).map(|start| (start.edge, start.edge_name.clone())).collect();
+    let without = starts.iter_mut().filter(|start| start.edge.is_none() && start.edge_name.is_none());
+    for (start, edge) in without.zip(edges.iter().cycle()) {
+        (start.edge, start.edge_name) = edge.clone();
+    }
+}
+
 /// The way in which starts are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -166,4 +177,21 @@ pub trait Subject {
     }
     /// Reads everything once, so that caches are full, though not of what is asked for next.
     fn warm(&mut self) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Start, lend_edges};
+
+    #[test]
+    fn starts_without_an_edge_get_that_of_another() {
+        let start = |node, edge| Start { node, edge, ..Start::default() };
+        let mut starts = vec![start(0, None), start(1, Some(7)), start(2, None), start(3, Some(9)), start(4, None)];
+        lend_edges(&mut starts);
+        let edges: Vec<_> = starts.iter().map(|start| start.edge).collect();
+        assert_eq!(edges, [Some(7), Some(7), Some(9), Some(9), Some(7)]);
+        let mut none = vec![start(0, None)];
+        lend_edges(&mut none);
+        assert_eq!(none[0].edge, None, "a graph without edges has none to lend");
+    }
 }

@@ -11,7 +11,7 @@ use model::{Error, ErrorCode, Interrupt, Result};
 
 use super::{Cut, LeftOut, MeasureOptions, Measurements, Regime, Run, SweepPoint, Times};
 use crate::operations::{Operation, Way};
-use crate::subject::{Call, Choice, Counts, Start, Subject};
+use crate::subject::{Call, Choice, Counts, Start, Subject, lend_edges};
 
 /// Nodes of the smallest working set of the sweep; each next one is four times as large.
 const SWEEP_NODES_MIN: u64 = 256;
@@ -59,7 +59,8 @@ pub fn measure(
         given_up: Vec::new(),
         answered: Vec::new(),
     };
-    let starts = subject.choose(Choice::Uniform, options.calls_max, options.seed)?;
+    let mut starts = subject.choose(Choice::Uniform, options.calls_max, options.seed)?;
+    lend_edges(&mut starts);
     let starts: Vec<Start> = starts.into_iter().enumerate().map(|(turn, start)| Start { turn, ..start }).collect();
     // Cold calls may come last if caches can be emptied; else they are cold only as long as they come first.
     let comes_last = subject.can_cool();
