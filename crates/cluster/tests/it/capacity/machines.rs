@@ -63,6 +63,7 @@ pub(super) struct Work {
 }
 
 impl Machines {
+    #[allow(clippy::disallowed_methods, reason = "threads sleep by the real clock")]
     pub(super) fn new(ring: Arc<Ring>, machines: usize, costs: Costs, seed: u64) -> Arc<Machines> {
         let state = State {
             random: SeededRandom::new(seed),
