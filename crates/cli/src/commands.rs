@@ -91,7 +91,7 @@ fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<D
     let config = configuration(opening, access)?;
     let database = open_with(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
     tell_torn(&database);
-    source::attach(&database, &opening.attach)?;
+    signals::cancellable(|interrupt| source::attach(&database, &opening.attach, interrupt))?;
     Ok(database)
 }
 
@@ -103,16 +103,18 @@ pub(crate) fn is_address(path: &Path) -> bool {
 /// The graph of a store or a server, as the command line says, to run statements. A store that another process has open is written
 /// through that.
 pub(crate) fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Graph> {
+    signals::cancellable(|interrupt| reach_until(path, opening, access, interrupt))
+}
+
+fn reach_until(path: &Path, opening: &OpeningArguments, access: Access, interrupt: &Interrupt) -> Outcome<Graph> {
     let config = configuration(opening, access)?;
-    let interrupt = Interrupt::new();
-    let _cancelling = signals::cancel_with(interrupt.clone());
     let graph = match path.to_str().filter(|text| Address::is_one(text)) {
         Some(_) if opening.read_only => {
             let message = "-r opens a store to read, and a server has its own open".to_owned();
             return Err(Failure::Usage(message));
         }
-        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config, &interrupt)?,
-        None => Graph::open(path, config, &interrupt).map_err(|failure| with_a_way_to_read(path, failure))?,
+        Some(text) => Graph::connect(Address::parse(text, std::env::var(PASSWORD_VARIABLE).ok())?, config, interrupt)?,
+        None => Graph::open(path, config, interrupt).map_err(|failure| with_a_way_to_read(path, failure))?,
     };
     match graph.database() {
         Some(database) => tell_torn(&database),
@@ -125,7 +127,7 @@ pub(crate) fn reach(path: &Path, opening: &OpeningArguments, access: Access) -> 
         tell!("warning: --record is for the process that has the store open, and that is {}", graph.place());
     }
     if !opening.attach.is_empty() {
-        source::attach(&graph.database_to("--attach")?, &opening.attach)?;
+        source::attach(&graph.database_to("--attach")?, &opening.attach, interrupt)?;
     }
     Ok(graph)
 }
@@ -150,9 +152,7 @@ fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> 
 
 /// Opens a store, which may have much to repeat; Ctrl-C ends that.
 fn open_with(path: &Path, config: Config) -> Result<Database, Error> {
-    let interrupt = Interrupt::new();
-    let _cancelling = signals::cancel_with(interrupt.clone());
-    Database::open_until(path, config, &interrupt)
+    signals::cancellable(|interrupt| Database::open_until(path, config, interrupt))
 }
 
 /// An error of opening a store to write it: where the store can be read it says how.

@@ -15,13 +15,15 @@ use crate::failure::Outcome;
 const RAISED_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// The work that Ctrl-C cancels.
-static WORK: Mutex<Work> = Mutex::new(Work { running: None, was_asked: false });
+static WORK: Mutex<Work> = Mutex::new(Work { running: None, was_asked: false, is_raising: false });
 
 struct Work {
     /// The flag of what runs now.
     running: Option<Interrupt>,
     /// True if Ctrl-C came, and was not forgotten.
     was_asked: bool,
+    /// True if a thread raises the flag again and again.
+    is_raising: bool,
 }
 
 impl Work {
@@ -45,10 +47,11 @@ pub(crate) fn install() -> Outcome<()> {
         }
         work.was_asked = true;
         work.cancel();
-        drop(work);
-        let raising = std::thread::Builder::new().name("knot-cancel".into());
-        // Without the thread the flag was raised once.
-        let _ = raising.spawn(raise_again);
+        if !work.is_raising {
+            let raising = std::thread::Builder::new().name("knot-cancel".into());
+            // Without the thread the flag was raised once.
+            work.is_raising = raising.spawn(raise_again).is_ok();
+        }
     })
     .map_err(|cause| Error::new(ErrorCode::Internal, format!("cannot catch Ctrl-C: {cause}")).into())
 }
@@ -57,8 +60,9 @@ pub(crate) fn install() -> Outcome<()> {
 fn raise_again() {
     loop {
         std::thread::sleep(RAISED_AGAIN_AFTER);
-        let work = work();
+        let mut work = work();
         if !work.was_asked {
+            work.is_raising = false;
             return;
         }
         work.cancel();
@@ -76,6 +80,13 @@ pub(crate) fn cancel_with(interrupt: Interrupt) -> Cancelling {
         work.cancel();
     }
     Cancelling(before)
+}
+
+/// Does what Ctrl-C cancels; waits in it that look at no flag of their own look at that one.
+pub(crate) fn cancellable<T>(run: impl FnOnce(&Interrupt) -> T) -> T {
+    let interrupt = Interrupt::new();
+    let (_cancelling, _listening) = (cancel_with(interrupt.clone()), interrupt.listen());
+    run(&interrupt)
 }
 
 /// True if Ctrl-C came, even if what it was to cancel ended before it heard of it.

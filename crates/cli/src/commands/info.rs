@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 
 pub(super) fn run(arguments: &InfoArguments) -> Outcome<()> {
     let database = super::open(&arguments.store, Access::ReadOnly)?;
-    super::source::attach(&database, &arguments.attach)?;
+    crate::signals::cancellable(|interrupt| super::source::attach(&database, &arguments.attach, interrupt))?;
     let info = database.info()?;
     let text = if arguments.json { format!("{:#}\n", to_json(&info)) } else { full_text(&info) };
     std::io::stdout().lock().write_all(text.as_bytes())?;

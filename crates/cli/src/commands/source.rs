@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::arguments::{CheckSourceArguments, InferArguments, SourceCommand};
 use crate::failure::{Failure, Outcome};
-use crate::signals;
 
 pub(super) fn run(command: &SourceCommand) -> Outcome<()> {
     match command {
@@ -49,10 +48,8 @@ fn check(arguments: &CheckSourceArguments) -> Outcome<()> {
     Ok(())
 }
 
-/// Attaches what `--attach` names; Ctrl-C ends the wait for a source.
-pub(super) fn attach(database: &Database, named: &[String]) -> Outcome<()> {
-    let interrupt = Interrupt::new();
-    let (_cancelling, _listening) = (signals::cancel_with(interrupt.clone()), interrupt.listen());
+/// Attaches what `--attach` names, until the flag is raised.
+pub(super) fn attach(database: &Database, named: &[String], interrupt: &Interrupt) -> Outcome<()> {
     for pair in named {
         let Some((name, from)) = pair.split_once('=') else {
             let message = format!("expected --attach NAME=URL or NAME=definition.json, found '{pair}'");

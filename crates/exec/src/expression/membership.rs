@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use model::interrupt::work;
 use model::value::Nested;
@@ -22,11 +22,11 @@ pub(crate) struct SetCache(Mutex<Option<Arc<Elements>>>);
 #[derive(Debug)]
 struct Elements {
     list: Nested<Vec<Value>>,
-    /// Elements that equal only what hashes alike.
-    set: Set<Value>,
     has_null: bool,
     /// The elements without nulls, if all are of one of the kinds that columns hold most.
     alike: Option<Alike>,
+    /// The elements without nulls, of any kinds; made once one is asked for that `alike` cannot tell.
+    set: OnceLock<Set<Value>>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ enum Among<T> {
 pub(crate) fn evaluate(element: &Vector, list: &Vector, rows: usize, cache: &SetCache) -> Result<Vector> {
     let Some(value) = list.constant() else { return in_each(element, list, rows, cache) };
     if let Some(element) = element.constant() {
-        return Ok(Vector::Constant(super::comparison::truth(contains(element, value)?)));
+        return Ok(Vector::Constant(super::comparison::truth(has(element, value, cache)?)));
     }
     if let Value::List(items) = value
         && let Some(elements) = cache.elements(items)?
@@ -84,6 +84,17 @@ fn in_each(element: &Vector, list: &Vector, rows: usize, cache: &SetCache) -> Re
     })
 }
 
+/// The same for one element: by hash where the list is long.
+fn has(element: &Value, list: &Value, cache: &SetCache) -> Result<Option<bool>> {
+    match list {
+        Value::List(items) if items.len() >= HASHED_LIST_ELEMENTS_MIN => match cache.elements(items)? {
+            Some(elements) => elements.contain(element),
+            None => any_equal(element, items),
+        },
+        _ => contains(element, list),
+    }
+}
+
 fn contains(element: &Value, list: &Value) -> Result<Option<bool>> {
     match list {
         Value::Null => Ok(None),
@@ -106,7 +117,7 @@ fn any_equal(element: &Value, items: &[Value]) -> Result<Option<bool>> {
 }
 
 impl SetCache {
-    /// The set of a list, made once for each list; `None` if some element cannot be found by hash.
+    /// The elements of a list, made once for each list; `None` if some element cannot be found by hash.
     fn elements(&self, list: &Nested<Vec<Value>>) -> Result<Option<Arc<Elements>>> {
         let mut held = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(elements) = held.as_ref()
@@ -117,14 +128,10 @@ impl SetCache {
         if !list.iter().all(|item| item.is_null() || is_hashable(item)) {
             return Ok(None);
         }
-        let mut set = Set::default();
-        for item in list.iter().filter(|item| !item.is_null()) {
-            work(1)?;
-            set.insert(item.clone());
-        }
+        work(list.len())?;
         let has_null = list.iter().any(Value::is_null);
-        let alike = Alike::of(list);
-        let elements = Arc::new(Elements { list: list.clone(), set, has_null, alike });
+        let elements = Elements { list: list.clone(), has_null, alike: Alike::of(list), set: OnceLock::new() };
+        let elements = Arc::new(elements);
         *held = Some(elements.clone());
         Ok(Some(elements))
     }
@@ -153,11 +160,23 @@ impl Elements {
         if !is_hashable(element) {
             return any_equal(element, &self.list);
         }
-        Ok(match (self.set.contains(element), self.has_null) {
+        let found = match (&self.alike, element) {
+            (Some(Alike::Texts(among)), Value::String(text)) => among.has(&**text),
+            (Some(Alike::Integers(among)), Value::Int(number)) => among.has(number),
+            _ => self.set()?.contains(element),
+        };
+        Ok(match (found, self.has_null) {
             (true, _) => Some(true),
             (false, true) => None,
             (false, false) => Some(false),
         })
+    }
+
+    fn set(&self) -> Result<&Set<Value>> {
+        if self.set.get().is_none() {
+            work(self.list.len())?;
+        }
+        Ok(self.set.get_or_init(|| self.list.iter().filter(|item| !item.is_null()).cloned().collect()))
     }
 }
 
