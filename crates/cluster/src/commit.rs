@@ -5,6 +5,7 @@
 //! when the rows of its record and of all before it are written, so that whoever begins afterwards sees them.
 
 mod pending;
+mod turns;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,8 @@ use crate::log::{Log, OwnRows, Records};
 use crate::record::Record;
 use crate::ring::Attempt;
 
+use self::turns::Turns;
+
 pub(crate) use pending::{Answer, Doubts, Pending};
 
 /// Bytes of a record beyond which no further transaction joins it, so that it can be appended.
@@ -22,15 +25,13 @@ const RECORD_BYTES_MAX: usize = 64 << 10;
 /// Transactions of one record at most.
 const MEMBERS_MAX: usize = 256;
 
-/// Time that is waited at most for the appends of others.
-const GIVE_WAY_NS_MAX: u64 = 500_000_000;
-
 /// Transactions that wait for their commit.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     turned: Condvar,
     attempts: AtomicU64,
+    turns: Turns,
 }
 
 #[derive(Debug, Default)]
@@ -55,12 +56,12 @@ impl Waiting {
 /// Ends a lead, also by a panic: no one waits for ever.
 struct Lead<'a> {
     queue: &'a Queue,
-    group: &'a [Arc<Pending>],
+    group: Vec<Arc<Pending>>,
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        for pending in self.group {
+        for pending in &self.group {
             pending.answer_if_none(|| error!(Internal, "the commit ended without an answer"));
         }
         self.queue.lock().is_led = false;
@@ -87,11 +88,13 @@ impl Queue {
                 continue;
             }
             waiting.is_led = true;
-            let group = waiting.next_group();
             drop(waiting);
-            let lead = Lead { queue: self, group: &group };
-            if let Err(failure) = self.lead(log, &group) {
-                group.iter().for_each(|pending| pending.answer_if_none(|| failure.clone()));
+            let mut lead = Lead { queue: self, group: Vec::new() };
+            let start_ns = self.turns.wait(log);
+            // Those that came meanwhile join.
+            lead.group = self.lock().next_group();
+            if let Err(failure) = self.lead(log, &lead.group, start_ns) {
+                lead.group.iter().for_each(|pending| pending.answer_if_none(|| failure.clone()));
             }
             drop(lead);
             waiting = self.lock();
@@ -99,7 +102,7 @@ impl Queue {
     }
 
     /// Commits a group, and answers its transactions. After an error those without an answer are not committed.
-    fn lead(&self, log: &Log, group: &[Arc<Pending>]) -> Result<()> {
+    fn lead(&self, log: &Log, group: &[Arc<Pending>], mut start_ns: u64) -> Result<()> {
         let oldest = group.iter().map(|pending| pending.base).min().unwrap_or_default();
         let mut known = log.records_after(oldest)?;
         // The end of what is compared, not of what this process knows: another thread may have read on meanwhile.
@@ -116,9 +119,10 @@ impl Queue {
                 epoch_records: log.settings.epoch_records,
                 members: members.iter().map(|pending| pending.member.clone()).collect(),
             });
-            let (sequence, start_ns) = (tail + 1, log.settings.clock.now_ns());
+            let sequence = tail + 1;
             match log.ring.append(log.epoch(sequence), sequence as i64, &record.encode()) {
                 Attempt::Added => {
+                    self.turns.ended(log, start_ns, false);
                     log.note(sequence, &record);
                     finish(log, sequence, &record, &members);
                     return Ok(());
@@ -127,8 +131,9 @@ impl Queue {
                     let found = log.decode(&found)?;
                     log.note(sequence, &found);
                     known.insert(sequence, found);
-                    give_way(log, log.settings.clock.now_ns().saturating_sub(start_ns));
-                    known.extend(log.records_ahead(sequence)?);
+                    self.turns.ended(log, start_ns, true);
+                    start_ns = self.turns.wait(log);
+                    known.extend(log.records_after(sequence)?);
                     tail = last_without_gap(&known, sequence);
                 }
                 Attempt::Sealed => {
@@ -144,15 +149,6 @@ impl Queue {
             }
         }
     }
-}
-
-/// Waits where the record of another process was first, for a time that is drawn by chance: up to twice that of the append, which
-/// is longer the more processes append. A partition of the log takes one append at a time. If all try again at once, all but one
-/// of their appends take time from it and bring nothing.
-fn give_way(log: &Log, append_ns: u64) {
-    let _wait = meter::waiting(meter::Wait::Log);
-    let longest = append_ns.saturating_mul(2).clamp(1, GIVE_WAY_NS_MAX);
-    log.ring.tables.wait(log.settings.random.next_u64() % longest);
 }
 
 /// The last of the records that follow each other from one on.

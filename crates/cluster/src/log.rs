@@ -28,6 +28,9 @@ use crate::tables::{Change, Field, LogPage, RowWrite, Table};
 /// Records that are kept to be compared with transactions that began before them.
 const RECENT_RECORDS: usize = 4_096;
 
+/// Records that show which processes append.
+const WRITERS_RECORDS: usize = 1_024;
+
 /// Parts of long bodies up to which a record is read to learn what it touches in the cache.
 const TOUCHED_PARTS_MAX: u32 = 16;
 /// Such records of one page at most, each a round trip.
@@ -145,6 +148,19 @@ impl Log {
     /// The first ids of a block that this process was given.
     pub(crate) fn take_grant(&self, transaction: TransactionId) -> Option<Ids> {
         self.followed().grants.remove(&transaction)
+    }
+
+    /// The last of the records that this process knows without a gap.
+    pub(crate) fn tail(&self) -> u64 {
+        let followed = self.followed();
+        (followed.state.sequence..).find(|sequence| !followed.ahead.contains_key(&(sequence + 1))).unwrap_or_default()
+    }
+
+    /// Writers of the last records that this process knows, the last first.
+    pub(crate) fn writers(&self) -> Vec<u64> {
+        let followed = self.followed();
+        let known = followed.recent.iter().chain(followed.ahead.values()).rev();
+        known.take(WRITERS_RECORDS).map(|record| record.writer).collect()
     }
 
     /// Adds a record that was appended or found.

@@ -30,6 +30,7 @@ mod print;
 mod source;
 mod table;
 pub(crate) mod table_types;
+mod writes;
 
 /// A name as written: variable, label, edge type, property key or function part, without its backticks.
 #[derive(Clone, Debug, PartialEq)]

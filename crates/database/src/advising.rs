@@ -55,6 +55,15 @@ pub struct Verification {
     pub has_same_rows: Option<bool>,
 }
 
+impl Verification {
+    /// False if its statements take as long as before, or longer; `None` if none was timed.
+    pub fn helps(&self, workload: &[WorkloadStatement]) -> Option<bool> {
+        let calls = |at: usize| workload.get(at).map_or(0, |statement| statement.calls) as f64;
+        let saved = |time: &VerifiedStatement| calls(time.statement) * (time.before_ns - time.after_ns);
+        (!self.times.is_empty()).then(|| self.times.iter().map(saved).sum::<f64>() > 0.0)
+    }
+}
+
 impl Database {
     /// Looks for indexes, constraints, sort keys and rewrites by which statements would be faster. Statements that only read are run, at most
     /// for a minute each; others are only planned. Nothing is changed.
@@ -186,6 +195,8 @@ impl Database {
         workload: &[WorkloadStatement],
         interrupt: &Interrupt,
     ) -> Result<Vec<Verification>> {
+        // What is not merged yet would be merged as the first index is made, which by itself changes times and bytes.
+        self.checkpoint()?;
         let mut written: Vec<WorkloadStatement> = workload.to_vec();
         // As they were before rewrites whose gain is told with what follows.
         let mut before_rewrites: Map<usize, WorkloadStatement> = Map::default();

@@ -98,6 +98,9 @@ fn to_text(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
     for (at, recommendation) in advice.recommendations.iter().enumerate() {
         let measured = verified.and_then(|verified| verified.get(at));
         push_recommendation(&mut out, at + 1, recommendation, measured);
+        if measured.and_then(|measured| measured.helps(workload)) == Some(false) {
+            out += "   measured: IT DOES NOT HELP here; leave it\n";
+        }
     }
     if advice.recommendations.is_empty() {
         out += "no index, constraint, sort key or rewrite would save a third of the time of a statement\n";
@@ -183,7 +186,7 @@ fn to_json(advice: &Advice, workload: &[WorkloadStatement], verified: Option<&[V
             );
             json!({
                 "times": times.collect::<Vec<_>>(), "bytes": of.bytes, "buildNs": of.build_ns,
-                "hasSameRows": of.has_same_rows,
+                "hasSameRows": of.has_same_rows, "helps": of.helps(workload),
             })
         });
         let of = match &held.remedy {

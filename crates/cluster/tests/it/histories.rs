@@ -329,7 +329,7 @@ fn the_same_seed_gives_the_same_history() {
 
 /// The seed of the first history in which a canary is found: by an anomaly, or by a store that finds its tables damaged.
 fn first_seed_that_finds(canary: Option<Canary>, plan: impl Fn(u64) -> Plan) -> Option<u64> {
-    const SEEDS: u64 = 40;
+    const SEEDS: u64 = 400;
     let faults = Faults { outage: 0, ..Faults::MANY };
     (1..=SEEDS).find(|&seed| {
         let check = || check_history_with(seed, faults, canary, plan(seed));

@@ -1,13 +1,14 @@
 //! Prediction: the time of a plan, from what the operators of another plan of the same statement took.
 //!
 //! An operator that both plans have takes what it took, less if fewer rows come to it. One that only the new plan has takes the unit costs of
-//! its work ([`costs`]), times the factor by which the present plan was off by the same units on this machine. The rest of the time
-//! (compiling, giving rows) stays. `knot advise --verify` says how near that comes.
+//! its work ([`costs`]), times the factor by which units were off for the operator of that name that it replaces; if there is none, by
+//! which they were off for the present plan. The rest of the time (compiling, giving rows) stays. `knot advise --verify` says how near
+//! that comes.
 
 use std::sync::Arc;
 
 use cypher::plan::{OperatorId, OperatorKind, Plan, explain};
-use model::{Map, ReadView, Schema, Statistics, Subject};
+use model::{Direction, Map, ReadView, Schema, Statistics, Subject};
 
 use super::candidate::Candidate;
 use super::{PredictedTime, Recommendation, Remedy};
@@ -20,6 +21,8 @@ const NUMBER_BYTES: u64 = 9;
 const TEXT_BYTES: u64 = 16;
 /// Limits of the factor between unit costs and this machine.
 const FACTOR: std::ops::RangeInclusive<f64> = 0.2..=5.0;
+/// The same of one operator, whose units may be far off: for a node with many edges, or a condition that few rows meet.
+const OPERATOR_FACTOR: std::ops::RangeInclusive<f64> = 0.02..=100.0;
 
 /// An operator of the present plan.
 #[derive(Clone, Debug)]
@@ -28,7 +31,19 @@ struct Line {
     details: String,
     rows_in: f64,
     rows: f64,
+    /// Rows that were expected.
+    expected: f64,
     ns: f64,
+    /// Nanoseconds by unit costs.
+    modelled_ns: f64,
+}
+
+impl Line {
+    /// Nanoseconds for one of its unit costs.
+    fn factor(&self) -> Option<f64> {
+        let is_known = self.ns > 0.0 && self.modelled_ns > 0.0;
+        is_known.then(|| (self.ns / self.modelled_ns).clamp(*OPERATOR_FACTOR.start(), *OPERATOR_FACTOR.end()))
+    }
 }
 
 /// The present plan of a statement, and what it takes.
@@ -36,8 +51,9 @@ struct Line {
 pub(crate) struct Basis {
     plan: Arc<Plan>,
     lines: Vec<Line>,
-    /// Nodes that conditions on one property were seen to leave, by label and property.
+    /// Nodes, or edges, that conditions on one property were seen to leave, by label or type and property.
     picked: Map<(Arc<str>, Arc<str>), f64>,
+    picked_edges: Map<(Arc<str>, Arc<str>), f64>,
     /// Nanoseconds in all.
     pub(crate) total_ns: f64,
     /// Nanoseconds of an operator on this machine for one of its unit cost.
@@ -65,7 +81,8 @@ impl Basis {
         for scan in picked_scans(&plan, &ids).into_iter().filter(|scan| scan.is_only_condition) {
             picked.insert((scan.label, scan.key), rows.get(scan.filter).copied().unwrap_or_default());
         }
-        Basis { plan, lines, picked, total_ns, factor }
+        let picked_edges = picked_edges(&plan, &ids, &rows);
+        Basis { plan, lines, picked, picked_edges, total_ns, factor }
     }
 
     /// A plan that was not run: what it takes by unit costs.
@@ -73,7 +90,7 @@ impl Basis {
         let rows: Vec<f64> = explain::rows(&plan).iter().map(|row| row.estimated_rows).collect();
         let lines = lines(&plan, &rows, view);
         let total_ns = lines.iter().map(|line| line.ns).sum();
-        Basis { plan, lines, picked: Map::default(), total_ns, factor: 1.0 }
+        Basis { plan, lines, picked: Map::default(), picked_edges: Map::default(), total_ns, factor: 1.0 }
     }
 
     /// An estimate of the nodes or relationships that the statement writes and that an index or sort key holds.
@@ -111,14 +128,39 @@ fn lines(plan: &Plan, rows: &[f64], view: &dyn ReadView) -> Vec<Line> {
     let mut ns: Map<OperatorId, f64> = Map::default();
     let came = |id| came.get(&id).copied().unwrap_or_default();
     costs::each(plan, Rows::Came(&came), sizes, &mut |id, work| *ns.entry(id).or_default() += work.ns());
-    let line = |(at, row): (usize, &explain::PlanRow)| Line {
-        name: row.operator,
-        details: row.details.clone(),
-        rows_in: inputs(&told, at).map(rows_of).sum(),
-        rows: rows_of(at),
-        ns: ns.get(&row.id).copied().unwrap_or_default(),
+    let line = |(at, row): (usize, &explain::PlanRow)| {
+        let ns = ns.get(&row.id).copied().unwrap_or_default();
+        Line {
+            name: row.operator,
+            details: row.details.clone(),
+            rows_in: inputs(&told, at).map(rows_of).sum(),
+            rows: rows_of(at),
+            expected: row.estimated_rows,
+            ns,
+            modelled_ns: ns,
+        }
     };
     told.iter().enumerate().map(line).collect()
+}
+
+/// Edges that the conditions on one property leave, where all edges of a type were looked at and nothing else was asked.
+fn picked_edges(plan: &Plan, ids: &[OperatorId], rows: &[f64]) -> Map<(Arc<str>, Arc<str>), f64> {
+    let mut picked = Map::default();
+    plan.root.each(&mut |operator| {
+        let OperatorKind::Expand { input, types, direction, choice: Some(choice), into: false, .. } = &operator.kind
+        else {
+            return;
+        };
+        let is_of_all = matches!(&input.kind, OperatorKind::NodeScan { input, labels, choice: None, .. }
+            if labels.is_empty() && matches!(input.kind, OperatorKind::Unit));
+        let mut keys = choice.conditions.iter().chain(&choice.tests).map(|condition| &condition.key);
+        let (Some(key), [edge_type]) = (keys.next(), &types[..]) else { return };
+        let is_only = keys.all(|other| other == key) && choice.first.is_none() && *direction != Direction::Both;
+        if let (true, true, Some(at)) = (is_of_all, is_only, ids.iter().position(|&id| id == operator.id)) {
+            picked.insert((edge_type.clone(), key.clone()), rows.get(at).copied().unwrap_or_default());
+        }
+    });
+    picked
 }
 
 /// Nanoseconds that a statement takes by another plan.
@@ -134,15 +176,26 @@ pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: Option<&Candidate>,
             left.iter().position(fits).and_then(|at| left[at].take())
         })
         .collect();
-    let rows = rows_of(&told, &same, candidate.and_then(|candidate| picked(basis, candidate)));
+    let replaced: Vec<Option<&Line>> = told
+        .iter()
+        .zip(&same)
+        .map(|(row, same)| {
+            let has_its_name = |line: &Option<&Line>| line.is_some_and(|line| line.name == row.operator);
+            let at = if same.is_none() { left.iter().position(has_its_name) } else { None };
+            at.and_then(|at| left[at].take())
+        })
+        .collect();
+    // Another text gives the same rows. With an index in the place of a condition, an operator above may give others.
+    let corrected = if candidate.is_none() { &replaced[..] } else { &[] };
+    let rows = rows_of(&told, &same, corrected, candidate.and_then(|candidate| picked(basis, candidate)));
     let new = lines(plan, &rows, view);
     let operators: f64 = new
         .iter()
-        .zip(&same)
-        .map(|(line, same)| match same {
+        .zip(same.iter().zip(&replaced))
+        .map(|(line, (same, replaced))| match same {
             Some(before) if before.rows_in > 0.0 => before.ns * (line.rows_in / before.rows_in).min(1.0),
             Some(before) => before.ns,
-            None => line.ns * basis.factor,
+            None => line.ns * replaced.and_then(Line::factor).unwrap_or(basis.factor),
         })
         .sum();
     let of_operators: f64 = basis.lines.iter().map(|line| line.ns).sum();
@@ -150,8 +203,13 @@ pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: Option<&Candidate>,
 }
 
 /// The rows that the operators of a plan give. One that was there gives what it gave; of a seek it may be known what it gives; of the rest
-/// the estimate is taken, in proportion to what comes in.
-fn rows_of(told: &[explain::PlanRow], same: &[Option<&Line>], known: Option<f64>) -> Vec<f64> {
+/// the estimate is taken, in proportion to what comes in, and corrected as that of the operator was that it replaces.
+fn rows_of(
+    told: &[explain::PlanRow],
+    same: &[Option<&Line>],
+    replaced: &[Option<&Line>],
+    known: Option<f64>,
+) -> Vec<f64> {
     let mut rows = vec![0.0; told.len()];
     for at in (0..told.len()).rev() {
         let row = &told[at];
@@ -161,8 +219,11 @@ fn rows_of(told: &[explain::PlanRow], same: &[Option<&Line>], known: Option<f64>
                 let inputs: Vec<usize> = inputs(told, at).collect();
                 let come: f64 = inputs.iter().map(|&input| rows[input]).sum();
                 let expected: f64 = inputs.iter().map(|&input| told[input].estimated_rows).sum();
-                let known = known.filter(|_| row.operator.starts_with("NodeIndex"));
-                known.unwrap_or(row.estimated_rows * if expected > 0.0 { come / expected } else { 1.0 })
+                let is_seek = row.operator.starts_with("NodeIndex") || row.operator.starts_with("EdgeIndex");
+                let before = replaced.get(at).copied().flatten().filter(|line| line.expected > 0.0);
+                let off = before.map_or(1.0, |line| line.rows / line.expected);
+                let estimate = row.estimated_rows * if expected > 0.0 { come / expected } else { 1.0 } * off;
+                known.filter(|_| is_seek).unwrap_or(estimate)
             }
         };
     }
@@ -176,11 +237,12 @@ fn inputs(told: &[explain::PlanRow], at: usize) -> impl Iterator<Item = usize> {
     below.filter(move |&other| told[other].depth == depth + 1)
 }
 
-/// Nodes that a seek by the candidate alone finds, where the present plan has shown it.
+/// Nodes or edges that a seek by the candidate alone finds, where the present plan has shown it.
 fn picked(basis: &Basis, candidate: &Candidate) -> Option<f64> {
     match candidate {
-        Candidate::Index { on_edges: false, subject, keys } if keys.len() == 1 => {
-            basis.picked.get(&(subject.clone(), keys[0].clone())).copied()
+        Candidate::Index { on_edges, subject, keys } if keys.len() == 1 => {
+            let picked = if *on_edges { &basis.picked_edges } else { &basis.picked };
+            picked.get(&(subject.clone(), keys[0].clone())).copied()
         }
         _ => None,
     }

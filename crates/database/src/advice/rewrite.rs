@@ -42,6 +42,8 @@ pub(super) struct Rewrite {
     pub(super) premise: Premise,
     /// The label, type or property that an index needs to serve the other text.
     pub(super) name: Arc<str>,
+    /// The property that the premise speaks of.
+    rests_on: Option<Arc<str>>,
 }
 
 impl Rewrite {
@@ -80,11 +82,14 @@ impl<'g> Known<'g> {
 pub(super) fn rewrites(text: &str, known: Known<'_>) -> Vec<Rewrite> {
     let Ok(statement) = parser::parse(text) else { return Vec::new() };
     let StatementKind::Query(query) = &statement.kind else { return Vec::new() };
+    // A statement must not break the premise of its own rewrite.
+    let Some(set) = query.properties_set() else { return Vec::new() };
     let mut found: Vec<Rewrite> = Vec::new();
     query.each_match(&mut |clause| {
         let part = Part { clause, text };
         let mut add = |rewrite: Rewrite| {
-            if !found.contains(&rewrite) {
+            let is_set = rewrite.rests_on.as_deref().is_some_and(|key| set.contains(&key));
+            if !is_set && !found.contains(&rewrite) {
                 found.push(rewrite);
             }
         };

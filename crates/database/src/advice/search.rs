@@ -201,6 +201,11 @@ impl<'s> Search<'s> {
         times.iter().for_each(|time| self.present[time.statement] = time.after_ns);
         if let Some(writing) = step.rewrite {
             let at = writing.statement;
+            if step.candidate.is_none() && self.goes_on(&writing, &times) {
+                self.texts[at] = writing.text;
+                self.add_candidates(at);
+                return;
+            }
             self.chosen.push(Recommendation {
                 remedy: Remedy::Rewrite { statement: at, text: writing.text.clone() },
                 premise: Some(writing.premise.told),
@@ -220,6 +225,21 @@ impl<'s> Search<'s> {
             self.schema = with;
         }
         self.chosen.push(recommendation);
+    }
+
+    /// Puts a rewrite into the place of the one before it, if that is of the same statement and was told alone.
+    fn goes_on(&mut self, writing: &Writing, times: &[PredictedTime]) -> bool {
+        let Some(last) = self.chosen.last_mut() else { return false };
+        let Remedy::Rewrite { statement, text } = &mut last.remedy else { return false };
+        let ([before], [now]) = (&mut last.times[..], times) else { return false };
+        if *statement != writing.statement {
+            return false;
+        }
+        text.clone_from(&writing.text);
+        before.after_ns = now.after_ns;
+        let told = last.premise.iter().map(String::as_str).chain([&*writing.premise.told]);
+        last.premise = Some(told.collect::<Vec<_>>().join(" and "));
+        true
     }
 
     /// The time of a statement after a change, if that helps.

@@ -190,6 +190,33 @@ fn what_would_not_help_is_not_advised() {
     }
 }
 
+/// A condition that few relationships meet, though a third of them was expected; and a hub whose relationships have one type.
+#[test]
+fn what_the_run_has_shown_counts_more_than_what_was_expected() {
+    let folder = Folder::new();
+    let database = open(&folder);
+    let mut session = database.session();
+    for statement in [
+        "UNWIND range(0, 2999) AS i CREATE (:Stop {id: i})",
+        "CREATE CONSTRAINT FOR (s:Stop) REQUIRE s.id IS UNIQUE",
+        "MATCH (a:Stop {id: 0}), (b:Stop) WHERE b.id > 0 UNWIND range(0, 49) AS k \
+         CREATE (b)-[:LEG {far: 1 + (b.id + k) % 100, late: CASE WHEN b.id = 9 THEN 1000 + k ELSE k END}]->(a)",
+        "CHECKPOINT",
+    ] {
+        session.query(statement, &Parameters::default()).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+    let late = "MATCH ()-[r:LEG]->() WHERE r.late > 500 RETURN r.far";
+    assert_eq!(advised(&database, &[statement(late)]), ["CREATE INDEX FOR ()-[r:LEG]-() ON (r.late)"]);
+    // All relationships have the type: to name it saves nothing.
+    for hub in [
+        "MATCH (a)-[r]->(b:Stop {id: 0}) WHERE r.far > 90 RETURN count(*)",
+        "MATCH (b:Stop {id: 0})<-[r]-(a) RETURN sum(r.far), count(a.id)",
+        "MATCH (:Stop)-[r]->(:Stop) RETURN count(r)",
+    ] {
+        assert_eq!(advised(&database, &[statement(hub)]), Vec::<String>::new(), "{hub}");
+    }
+}
+
 #[test]
 fn looking_changes_nothing_and_writes_are_not_run() {
     let folder = Folder::new();
@@ -231,6 +258,7 @@ fn advice_is_verified_on_a_copy_that_is_gone_afterwards() {
     assert_eq!(verified.len(), 1);
     assert_eq!(verified[0].times.iter().map(|time| time.statement).collect::<Vec<_>>(), [0]);
     assert!(verified[0].bytes > 100_000 && verified[0].build_ns > 0.0, "{verified:?}");
+    assert_eq!(verified[0].helps(&workload), Some(true));
     interrupt.cancel();
     assert_eq!(verify(&interrupt).unwrap_err().code(), ErrorCode::Cancelled);
     let left: Vec<_> =

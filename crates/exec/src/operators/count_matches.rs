@@ -81,6 +81,9 @@ fn is_scan_of(plan: &Operator, slot: SlotId) -> bool {
         OperatorKind::NodeScan { input, slot: scanned, .. } => {
             *scanned == slot && matches!(input.kind, OperatorKind::Unit)
         }
+        OperatorKind::IndexSeek { input, slot: found, on_edges: false, .. } => {
+            *found == slot && matches!(input.kind, OperatorKind::Unit)
+        }
         OperatorKind::Filter { input, .. } => is_scan_of(input, slot),
         _ => false,
     }

@@ -54,7 +54,7 @@ impl Property<'_> {
     }
 
     fn rewrite(&self, span: Span, by: String, premise: Premise) -> Rewrite {
-        Rewrite { span, by, premise, name: self.key.into() }
+        Rewrite { span, by, premise, name: self.key.into(), rests_on: Some(self.key.into()) }
     }
 }
 

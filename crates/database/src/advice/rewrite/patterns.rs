@@ -43,16 +43,18 @@ fn labels(part: &Part<'_>, node: &NodePattern, known: Known<'_>, add: &mut dyn F
     let is_free = |key: &&str| known.schema.property_key(key).is_some();
     for key in keys(part, node).into_iter().filter(is_free) {
         for label in known.labels_with(key) {
-            let (key, place) = (quoted(key), node.variable.as_ref().map_or(node.span.start + 1, |name| name.span.end));
-            let told = format!("each node with {key} is a :{}", quoted(label));
+            let (property, place) =
+                (quoted(key), node.variable.as_ref().map_or(node.span.start + 1, |name| name.span.end));
+            let told = format!("each node with {property} is a :{}", quoted(label));
             let counts_against =
-                format!("MATCH (n) WHERE n.{key} IS NOT NULL AND NOT n:{} RETURN count(*)", quoted(label));
+                format!("MATCH (n) WHERE n.{property} IS NOT NULL AND NOT n:{} RETURN count(*)", quoted(label));
             let space = if part.text[place as usize..].starts_with('{') { " " } else { "" };
             add(Rewrite {
                 span: Span::new(place as usize, place as usize),
                 by: format!(":{}{space}", quoted(label)),
                 premise: Premise { counts_against, told },
                 name: label.clone(),
+                rests_on: Some(key.into()),
             });
         }
     }
@@ -120,7 +122,7 @@ fn edge_type(
     let (span, by) = with_type(part, edge, name);
     let counts_against = format!("MATCH {} RETURN count(*)", pattern(&format!(":!{}", quoted(name))));
     let told = format!("each relationship {} is a :{}", pattern(""), quoted(name));
-    add(Rewrite { span, by, premise: Premise { counts_against, told }, name: name.clone() });
+    add(Rewrite { span, by, premise: Premise { counts_against, told }, name: name.clone(), rests_on: None });
 }
 
 /// The place of a type in the text of an edge, and what to put there.
@@ -173,7 +175,7 @@ fn direction(
     let premise =
         Premise { counts_against: format!("MATCH {against} RETURN count(*)"), told: format!("there is no {against}") };
     let Some(first) = types.first() else { return };
-    add(Rewrite { span: edge.span, by, premise, name: first.text.as_str().into() });
+    add(Rewrite { span: edge.span, by, premise, name: first.text.as_str().into(), rests_on: None });
 }
 
 /// The labels of the ends; `None` if neither has one, or one is unknown.
