@@ -8,7 +8,6 @@ use std::time::Duration;
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph, Session};
 use database::relational::RelationalDatabase;
-use database::trace::Trace;
 use database::{Config, Error, ErrorCode, Interrupt, Parameters, QueryResult};
 use introspect::SystemClock;
 use introspect::machine::{self, Effort};
@@ -76,7 +75,8 @@ fn workload_of(arguments: &IntrospectArguments) -> Result<Option<Vec<Statement>>
         return Err(Error::new(ErrorCode::Argument, message).with_remedy("leave out --queries and --trace"));
     }
     if arguments.trace.is_some() {
-        let (found, left_out) = workload::of_trace(Trace::open(file)?).map_err(|failure| in_file(failure, file))?;
+        let (found, left_out) =
+            workload::of_trace(super::events_of(file)?).map_err(|failure| in_file(failure, file))?;
         if left_out > 0 {
             tell!(
                 "{} of {} left out: they write, failed, or are no statements",
