@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::command::{Folder, finish, signal};
+use crate::command::{Folder, finish, pause, signal};
 
 /// A server on a free port.
 pub(crate) struct Server {
@@ -73,6 +73,23 @@ fn statements_run_on_a_server() {
     server.end();
     let message = folder.run(&[&url, "-c", "RETURN 1"]).fails(1);
     assert!(message.starts_with("CONNECTION: cannot connect to bolt://127.0.0.1"), "{message}");
+}
+
+#[test]
+fn a_server_that_is_lost_ends_its_measurement() {
+    let folder = Folder::new();
+    folder.run(&["generate", "barabasi", "-n", "2k", "-o", "s.knot"]).ok();
+    let server = Server::start(&folder, &["--no-auth"]);
+    let words = ["introspect", &server.url("bolt"), "--quick", "--json", "out.json"];
+    let child = folder.command(&words).spawn().expect("it starts");
+    pause(4_000);
+    signal(&server.child, "KILL");
+    finish(server.child);
+    let since = std::time::Instant::now();
+    let message = finish(child).fails(1);
+    assert!(message.contains("the server was lost: ") && message.lines().count() == 2, "{message}");
+    assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
+    assert!(!folder.join("out.json").exists());
 }
 
 #[test]
