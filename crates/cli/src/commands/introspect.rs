@@ -25,7 +25,7 @@ use super::{bench, import};
 use crate::arguments::IntrospectArguments;
 use crate::failure::Outcome;
 use crate::format::counted;
-use crate::{progress, signals};
+use crate::{progress, signals, whole_file};
 
 mod described;
 
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     })?;
     let json = to_json(&report);
     if let Some(file) = &arguments.json {
-        std::fs::write(file, format!("{json}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+        whole_file::write(file, &format!("{json}\n"))?;
     }
     if let Some(file) = &arguments.html {
         bench::write_html(file, &[Stored::read(&json)?])?;

@@ -18,7 +18,7 @@ use introspect::subject::Description;
 
 use crate::arguments::{ReplayArguments, Speed};
 use crate::failure::{Failure, Outcome};
-use crate::{progress, signals};
+use crate::{progress, signals, whole_file};
 
 /// Time of a replay that is told beforehand.
 const LONG_NS: f64 = 60e9;
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> Outcome<()> {
     if let Some(file) = &arguments.json {
         let limits = machine::measure(Path::new("."), Effort::Quick, &clock, &interrupt)?;
         let json = to_json(&replayed, &describe(&graph, &arguments.on)?, &limits);
-        std::fs::write(file, format!("{json}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+        whole_file::write(file, &format!("{json}\n"))?;
     }
     std::io::stdout().lock().write_all(to_text(&replayed).as_bytes())?;
     drop(graph);

@@ -253,3 +253,28 @@ fn a_recording_on_a_disk_that_fills_tells_what_is_lost() {
     let message = folder.run(&["s.knot", "--record", "other.json", "-c", "RETURN 1"]).fails(1);
     assert!(message.contains("other.json: its first line is not") && message.contains("new file"), "{message}");
 }
+
+#[test]
+fn results_on_a_disk_that_is_full_leave_those_that_were_there() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 64 << 10) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    folder.make_store("UNWIND range(1, 100) AS i CREATE (:N {i: i})");
+    folder.run(&["introspect", "s.knot", "--quick", "--json", "out.json"]).ok();
+    folder.run_with(&["s.knot", "--record", "t.jsonl"], &"RETURN 1;\n".repeat(10)).ok();
+    folder.write("disk/out", "what was there");
+    std::fs::write(folder.join("disk/fill"), vec![b'x'; 100 << 10]).expect_err("the disk is small");
+    for words in [
+        &["introspect", "s.knot", "--quick", "--json", "disk/out"][..],
+        &["introspect", "s.knot", "--quick", "--html", "disk/out"],
+        &["bench", "report", "out.json", "--html", "disk/out"],
+        &["replay", "t.jsonl", "--on", "s.knot", "--speed", "max", "--json", "disk/out"],
+    ] {
+        let message = folder.run(words).fails(1);
+        assert!(message.contains("DISK_FULL: ") && message.contains("disk/out"), "{words:?}: {message}");
+        assert_eq!(std::fs::read_to_string(folder.join("disk/out")).expect("it is there"), "what was there");
+        assert_eq!(std::fs::read_dir(folder.join("disk")).expect("it is there").count(), 2, "{words:?}");
+    }
+}
