@@ -29,6 +29,8 @@ use crate::{progress, signals, whole_file};
 
 mod described;
 
+/// The name of this system in reports.
+const OWN_NAME: &str = "Knotwork";
 /// Prefix of a program's command, in the place of a store.
 const PROGRAM: &str = "subject:";
 /// Time limit of a statement, and of a call of a program.
@@ -127,6 +129,13 @@ impl Statements for Asked {
 
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
         self.0.query(text, parameters)
+    }
+
+    fn system(&self) -> Option<(String, String)> {
+        // Drivers want a name of Neo4j: our own stands behind it.
+        let agent = self.0.graph().server_agent()?;
+        let version = agent.split_once(&format!("({OWN_NAME} "))?.1.split(')').next()?;
+        Some((OWN_NAME.to_owned(), version.to_owned()))
     }
 }
 

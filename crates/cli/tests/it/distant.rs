@@ -102,6 +102,8 @@ fn a_server_is_measured_and_traces_run_on_it() {
     for expected in ["1000 nodes, 4995 edges", "neighbours out", "shortest path", "key Node.id", "FINDINGS"] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
+    let heading = format!("Knotwork {}: {url} (1000 nodes, 4995 edges)\n", env!("CARGO_PKG_VERSION"));
+    assert!(text.starts_with(&heading), "{text}");
     let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     let runs = json["runs"].as_array().expect("there are runs");

@@ -38,6 +38,10 @@ pub trait Statements {
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult>;
     /// Sets the time limit of statements from now on.
     fn set_limit(&mut self, limit: Duration);
+    /// Name and version of the system, where they are known without asking.
+    fn system(&self) -> Option<(String, String)> {
+        None
+    }
     /// True if there are caches at hand that can be emptied.
     fn can_cool(&self) -> bool {
         false
@@ -99,11 +103,15 @@ impl<S: Statements> CypherServer<S> {
             return Err(failed.with_remedy("fill it first"));
         }
         server.edges = server.rows("MATCH ()-[r]->() RETURN count(r)")?.first().map_or(0, |row| natural(&row[0]));
-        // A server need not have such procedures and commands.
-        let named =
-            server.rows("CALL dbms.components() YIELD name, versions RETURN name, versions[0]").unwrap_or_default();
-        if let Some([name, version]) = named.first().map(Vec::as_slice) {
-            server.system = (text(name), text(version));
+        if let Some(system) = server.session.system() {
+            server.system = system;
+        } else {
+            // A server need not have such procedures and commands.
+            let named = "CALL dbms.components() YIELD name, versions RETURN name, versions[0]";
+            let named = server.rows(named).unwrap_or_default();
+            if let Some([name, version]) = named.first().map(Vec::as_slice) {
+                server.system = (text(name), text(version));
+            }
         }
         interrupt.check()?;
         server.find_names()?;
