@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
-use database::trace::Recording;
+use database::trace::{Recording, Trace, TraceEvent};
 use database::{Access, Config, Database, Error, ErrorCode, Interrupt, SlowLog};
 
 use crate::arguments::{self, Command, OpeningArguments};
@@ -135,6 +135,7 @@ fn reach_until(path: &Path, opening: &OpeningArguments, access: Access, interrup
 /// The configuration that the command line says.
 fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> {
     let slow_log = opening.slow_log.as_ref().map(|file| SlowLog::open(file, opening.slow_time)).transpose()?;
+    let recording = opening.record.as_deref().map(Recording::open).transpose()?;
     Ok(Config {
         access: if opening.read_only { Access::ReadOnly } else { access },
         durability: opening.durability,
@@ -143,11 +144,28 @@ fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> 
         query_memory_max: opening.query_memory.as_deref().map(import::bytes).transpose()?,
         timeout: opening.timeout,
         priority: opening.priority,
-        slow_log: slow_log.map(Arc::new),
-        recording: opening.record.as_deref().map(Recording::open).transpose()?.map(Arc::new),
+        slow_log: slow_log.map(|log| Arc::new(log.telling(tell_loss))),
+        recording: recording.map(|recording| Arc::new(recording.telling(tell_loss))),
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     })
+}
+
+/// Says that lines of a log or a trace are lost.
+fn tell_loss(message: &str) {
+    tell!("{message}");
+}
+
+/// The events of a trace. At their end it says what is missing of them.
+fn events_of(trace: &Path) -> Result<impl Iterator<Item = Result<TraceEvent, Error>>, Error> {
+    let mut trace = Trace::open(trace)?;
+    Ok(std::iter::from_fn(move || {
+        let event = trace.next();
+        if event.is_none() {
+            trace.gaps().iter().for_each(|gap| tell!("note: {gap}"));
+        }
+        event
+    }))
 }
 
 /// Opens a store, which may have much to repeat; Ctrl-C ends that.

@@ -33,6 +33,7 @@ mod progress;
 mod shell;
 mod signals;
 mod values;
+mod whole_file;
 
 fn main() -> std::process::ExitCode {
     let arguments = arguments::Arguments::of_process();

@@ -1,7 +1,7 @@
 //! The place where a graph is: a store, which whoever opens it first has for all others, or a server.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use database::{Access, Config, Database};
@@ -31,6 +31,8 @@ struct Inner {
     here: Mutex<Option<Here>>,
     /// A session in the other process that was made to see that it is there.
     spare: Mutex<Option<Remote>>,
+    /// The name by which the other process called itself at first.
+    agent: OnceLock<String>,
 }
 
 enum Target {
@@ -86,11 +88,19 @@ impl Graph {
     }
 
     fn new(target: Target, config: Config) -> Graph {
-        Graph(Arc::new(Inner { target, config, here: Mutex::default(), spare: Mutex::default() }))
+        Graph(Arc::new(Inner {
+            target,
+            config,
+            here: Mutex::default(),
+            spare: Mutex::default(),
+            agent: OnceLock::new(),
+        }))
     }
 
     fn keep(&self, place: Place) {
         if let Place::There(remote) = place {
+            // It is set once, where the graph begins.
+            let _ = self.0.agent.set(remote.agent().to_owned());
             *lock(&self.0.spare) = Some(*remote);
         }
     }
@@ -103,6 +113,11 @@ impl Graph {
     /// The configuration with which it was opened.
     pub fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// The name by which the server, or the process that has the store open, called itself at first.
+    pub fn server_agent(&self) -> Option<&str> {
+        self.0.agent.get().map(String::as_str)
     }
 
     /// The database, if this process has it open.

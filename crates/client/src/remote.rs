@@ -92,6 +92,8 @@ pub(crate) struct Remote {
     in_transaction: bool,
     /// The server is our own.
     is_own: bool,
+    /// The name by which the server called itself.
+    agent: String,
     /// True once nothing can be asked any more.
     is_broken: bool,
 }
@@ -130,6 +132,7 @@ impl Remote {
             patience: None,
             in_transaction: false,
             is_own: false,
+            agent: String::new(),
             is_broken: false,
         };
         let string = |text: &str| Value::String(text.to_owned());
@@ -170,7 +173,8 @@ impl Remote {
         if requests > 1 {
             remote.done(interrupt)?;
         }
-        remote.is_own = text(&hints, "server").is_some_and(|agent| agent.contains("Knotwork"));
+        remote.agent = text(&hints, "server").unwrap_or_default().to_owned();
+        remote.is_own = remote.agent.contains("Knotwork");
         remote.wire.silence_max = match get(&hints, "hints") {
             Some(Value::Map(hints)) => match get(hints, "connection.recv_timeout_seconds") {
                 Some(Value::Int(seconds)) if *seconds > 0 => Some(Duration::from_secs(seconds.unsigned_abs())),
@@ -179,6 +183,11 @@ impl Remote {
             _ => None,
         };
         Ok(remote)
+    }
+
+    /// The name by which its server called itself.
+    pub(crate) fn agent(&self) -> &str {
+        &self.agent
     }
 
     /// The settings that its server was told.

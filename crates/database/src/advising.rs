@@ -76,8 +76,8 @@ impl Database {
         let ground = Ground { view: &*view, catalog: &*registry, interrupt };
         let mut advice = Advice::default();
         let mut bases = Vec::new();
-        for statement in workload {
-            interrupt.check()?;
+        for (at, statement) in workload.iter().enumerate() {
+            interrupt.step(at as u64, workload.len() as u64)?;
             let (basis, present) = self.present(statement, &ground)?;
             bases.push(basis);
             advice.present.push(present);

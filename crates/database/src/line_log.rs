@@ -1,27 +1,36 @@
 //! A file of lines of JSON, to which several processes may add.
 //!
-//! Invariant: nothing fails because a line cannot be written. Lines that are lost are counted in the next one.
+//! Invariant: nothing fails because a line cannot be written. Lines that are lost are counted in the next one, and told once.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use model::{Error, Result};
+use model::{Error, Result, error};
 use serde_json::{Map, Value as Json};
+
+/// The key of the number of lines that were lost before one.
+pub const LOST_BEFORE: &str = "lostBefore";
 
 /// A file of lines of JSON.
 #[derive(Debug)]
 pub struct LineLog {
     path: PathBuf,
     state: Mutex<State>,
+    /// The way to say that lines are lost.
+    tell: OnceLock<fn(&str)>,
 }
 
 #[derive(Debug)]
 struct State {
     file: File,
+    /// What is still to be written of the line with which the file begins, or this part of it.
+    head: Vec<u8>,
     /// Lines that could not be written since the last one that was.
     lost: u64,
+    /// Lines that could not be written at all.
+    lost_in_all: u64,
     /// True if a part of a line stands at the end of the file.
     is_torn: bool,
 }
@@ -32,15 +41,43 @@ impl LineLog {
     /// # Errors
     /// `FILE` if it cannot be written.
     pub fn open(path: &Path) -> Result<LineLog> {
+        LineLog::open_headed(path, "")
+    }
+
+    /// Opens a file likewise whose first line is a head, which is written again in front of the lines that are added.
+    ///
+    /// # Errors
+    /// As those of [`LineLog::open`]; `ARGUMENT` if the file begins with something else.
+    pub fn open_headed(path: &Path, head: &str) -> Result<LineLog> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let of_file = |cause| Error::of_file(path, &cause);
         let mut file = options.open(path).map_err(of_file)?;
-        let is_torn = is_torn(&mut file).map_err(of_file)?;
-        let state = Mutex::new(State { file, lost: 0, is_torn });
-        Ok(LineLog { path: path.to_path_buf(), state })
+        let begun = if head.is_empty() { Begun::Well } else { begun(&mut file, head).map_err(of_file)? };
+        let (left, is_torn) = match begun {
+            Begun::Well => (head, is_torn(&mut file).map_err(of_file)?),
+            Begun::Partly(bytes) => (&head[bytes..], false),
+            Begun::Otherwise => {
+                let refused = error!(Argument, "{}: its first line is not {head}: nothing is added", path.display());
+                return Err(refused.with_remedy("name a new file, or one that begins so"));
+            }
+        };
+        let end = if head.is_empty() { "" } else { "\n" };
+        let mut state = State { file, head: [left, end].concat().into(), lost: 0, lost_in_all: 0, is_torn };
+        if !state.head.is_empty() {
+            // What cannot be written now is tried again in front of the first line.
+            let _ = state.append(b"");
+        }
+        Ok(LineLog { path: path.to_path_buf(), state: Mutex::new(state), tell: OnceLock::new() })
+    }
+
+    /// Says by this function from now on, once, that lines are lost, and how many at the end.
+    #[must_use]
+    pub fn telling(self, tell: fn(&str)) -> LineLog {
+        let _ = self.tell.set(tell);
+        self
     }
 
     /// The file.
@@ -52,28 +89,86 @@ impl LineLog {
     pub fn write(&self, mut line: Map<String, Json>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.lost > 0 {
-            line.insert("lostBefore".into(), state.lost.into());
+            line.insert(LOST_BEFORE.into(), state.lost.into());
         }
-        let start = if state.is_torn { "\n" } else { "" };
-        let bytes = format!("{start}{}\n", Json::Object(line)).into_bytes();
-        // All at once, so that lines of several processes do not mix.
-        let written = loop {
-            match state.file.write(&bytes) {
-                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
-                written => break written.unwrap_or(0),
-            }
-        };
-        if written == bytes.len() {
-            (state.lost, state.is_torn) = (0, false);
-        } else {
-            state.lost += 1;
-            state.is_torn |= written > 0;
+        let Err(cause) = state.append(format!("{}\n", Json::Object(line)).as_bytes()) else { return };
+        state.lost += 1;
+        state.lost_in_all += 1;
+        let is_first = state.lost_in_all == 1;
+        drop(state);
+        if let Some(tell) = self.tell.get().filter(|_| is_first) {
+            let name = self.path.display();
+            tell(&format!(
+                "warning: {name}: {cause}: lines are lost, until there is room; the next one counts them (lostBefore)"
+            ));
         }
     }
 }
 
+impl Drop for LineLog {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tell) = self.tell.get().filter(|_| state.lost_in_all > 0) {
+            let lines = if state.lost_in_all == 1 { "line" } else { "lines" };
+            tell(&format!("note: {}: {} {lines} could not be written", self.path.display(), state.lost_in_all));
+        }
+    }
+}
+
+impl State {
+    /// Adds bytes, and what must stand before them, all at once, so that lines of several processes do not mix.
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let end = if self.is_torn { &b"\n"[..] } else { b"" };
+        let bytes = [end, &self.head, line].concat();
+        let written = loop {
+            match self.file.write(&bytes) {
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                written => break written,
+            }
+        };
+        let count = *written.as_ref().unwrap_or(&0);
+        let of_line = count.saturating_sub(end.len() + self.head.len());
+        let of_head = count.saturating_sub(end.len()).min(self.head.len());
+        self.head.drain(..of_head);
+        self.is_torn = of_line > 0 && of_line < line.len() || self.is_torn && count == 0;
+        match written {
+            Ok(count) if count == bytes.len() => Ok(()),
+            Ok(_) => {
+                Err(io::Error::new(ErrorKind::StorageFull, "a part of a line was written only, as on a full disk"))
+            }
+            Err(cause) => Err(cause),
+        }
+    }
+}
+
+/// The beginning of a file.
+enum Begun {
+    /// Nothing, or the head.
+    Well,
+    /// So many bytes of the head, and nothing else.
+    Partly(usize),
+    Otherwise,
+}
+
+fn begun(file: &mut File, head: &str) -> io::Result<Begun> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() == 0 {
+        return Ok(Begun::Well);
+    }
+    let mut first = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    Read::by_ref(file).take(2 * head.len() as u64).read_to_end(&mut first)?;
+    if first.len() < head.len() && head.as_bytes().starts_with(&first) {
+        return Ok(Begun::Partly(first.len()));
+    }
+    // Editors of some systems put a mark at the beginning of a file.
+    let first = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&first);
+    let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    Ok(if line == head.as_bytes() { Begun::Well } else { Begun::Otherwise })
+}
+
 /// True if a file ends within a line.
-fn is_torn(file: &mut File) -> std::io::Result<bool> {
+fn is_torn(file: &mut File) -> io::Result<bool> {
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.len() == 0 {
         return Ok(false);

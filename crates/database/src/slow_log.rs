@@ -47,6 +47,12 @@ impl SlowLog {
         Ok(SlowLog { lines: LineLog::open(path)?, limit })
     }
 
+    /// Says by this function, once, that lines cannot be written.
+    #[must_use]
+    pub fn telling(self, tell: fn(&str)) -> SlowLog {
+        SlowLog { lines: self.lines.telling(tell), ..self }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         self.lines.path()

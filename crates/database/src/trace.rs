@@ -5,20 +5,21 @@
 //! written without their literals, since passwords stand in them.
 //!
 //! - [`parameters`]: values of parameters as JSON, exactly.
+//! - [`reading`]: the reader.
 //! - [`row_hash`]: the hash of rows.
 //!
 //! Cost: each value that a statement gives is hashed, and its text and parameters are written; nothing without a recording.
 
 mod parameters;
+mod reading;
 mod row_hash;
 
 use std::cell::Cell;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::{Error, ErrorCode, Result, error, secrets};
+use model::{Error, ErrorCode, Result, secrets};
 use serde_json::{Map, Value as Json};
 
 use crate::Parameters;
@@ -26,6 +27,7 @@ use crate::line_log::LineLog;
 use crate::outlook::Action;
 use crate::result::ResultBatch;
 use crate::statements::without_literals;
+pub use reading::Trace;
 pub use row_hash::RowHash;
 
 /// Name of the form, in the first line of each recording.
@@ -111,14 +113,26 @@ impl Recording {
     /// Opens a file, which is made if it is missing, with rights for its user alone. Lines are added at its end.
     ///
     /// # Errors
-    /// `FILE` if it cannot be written.
+    /// `FILE` if it cannot be written, `ARGUMENT` if it is there and no trace.
     pub fn open(path: &Path) -> Result<Recording> {
-        let lines = LineLog::open(path)?;
-        lines.write(Map::from_iter([("form".to_owned(), FORM.into())]));
+        let head = Json::Object(Map::from_iter([("form".to_owned(), FORM.into())]));
+        let opened = LineLog::open_headed(path, &head.to_string());
+        let lines = opened.map_err(|failure| match failure.code() {
+            ErrorCode::Argument => {
+                failure.with_remedy("record to a new file, or to one that --record of this version wrote")
+            }
+            _ => failure,
+        })?;
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let moment_us = storage::os::platform().clock.unix_us();
         Ok(Recording { lines, writer: format!("{}.{number}@{moment_us}", std::process::id()) })
+    }
+
+    /// Says by this function, once, that statements cannot be written.
+    #[must_use]
+    pub fn telling(self, tell: fn(&str)) -> Recording {
+        Recording { lines: self.lines.telling(tell), ..self }
     }
 
     /// The file.
@@ -223,89 +237,4 @@ fn line_of(event: &TraceEvent) -> Map<String, Json> {
 /// The text of a statement without its literals: what statements have in common that differ in values only.
 pub fn shape_of(text: &str) -> String {
     without_literals(text).unwrap_or_else(|| text.to_owned())
-}
-
-/// The sign that some editors put at the beginning of a file.
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// Reader of a trace: its events, in the order in which they ended.
-pub struct Trace {
-    name: String,
-    lines: std::io::Lines<BufReader<std::fs::File>>,
-    line: usize,
-    is_begun: bool,
-    /// Numbers of sessions, by their writer and their number there.
-    sessions: model::Map<(String, u64), u64>,
-}
-
-impl Trace {
-    /// Opens a trace.
-    ///
-    /// # Errors
-    /// `FILE` if it cannot be read.
-    pub fn open(path: &Path) -> Result<Trace> {
-        let file = std::fs::OpenOptions::new().read(true).open(path);
-        let file = file.map_err(|cause| Error::of_file(path, &cause))?;
-        let (name, lines) = (path.display().to_string(), BufReader::new(file).lines());
-        Ok(Trace { name, lines, line: 0, is_begun: false, sessions: model::Map::default() })
-    }
-
-    fn failure(&self, reason: &str) -> Error {
-        error!(Argument, "{}, line {}: {reason}", self.name, self.line)
-            .with_remedy("give a file that --record of this version wrote")
-    }
-
-    fn event(&mut self, text: &str) -> Result<Option<TraceEvent>> {
-        let line: Json = serde_json::from_str(text).map_err(|cause| self.failure(&format!("no JSON: {cause}")))?;
-        if let Some(form) = line.get("form") {
-            self.is_begun = form.as_str() == Some(FORM);
-            let reason = format!("expected the form '{FORM}', found {form}");
-            return if self.is_begun { Ok(None) } else { Err(self.failure(&reason)) };
-        }
-        if !self.is_begun {
-            return Err(self.failure(&format!("expected a first line with the form '{FORM}'")));
-        }
-        let number = |key: &str| line.get(key).and_then(Json::as_u64);
-        let text = |key: &str| line.get(key).and_then(Json::as_str).unwrap_or_default();
-        let missing = |key: &str| self.failure(&format!("'{key}' is missing or of another type"));
-        let kind = TraceKind::of_name(text("kind"));
-        let read = line.get("parameters").map(parameters::of_json).transpose();
-        let parameters = read.map_err(|reason| self.failure(&reason))?.unwrap_or_default();
-        let hash = u64::from_str_radix(text("hash"), 16).unwrap_or_default();
-        let session = (text("writer").to_owned(), number("session").ok_or_else(|| missing("session"))?);
-        let ns = number("ns").ok_or_else(|| missing("ns"))?;
-        let at_us = line.get("atUs").and_then(Json::as_i64).ok_or_else(|| missing("atUs"))?;
-        let next = self.sessions.len() as u64 + 1;
-        Ok(Some(TraceEvent {
-            at_us,
-            session: *self.sessions.entry(session).or_insert(next),
-            kind,
-            text: text("statement").to_owned(),
-            parameters,
-            ns,
-            rows: number("rows").unwrap_or_default(),
-            hash,
-            error: line.get("error").and_then(Json::as_str).map(str::to_owned),
-        }))
-    }
-}
-
-impl Iterator for Trace {
-    type Item = Result<TraceEvent>;
-
-    fn next(&mut self) -> Option<Result<TraceEvent>> {
-        loop {
-            let line = self.lines.next()?;
-            self.line += 1;
-            let read = line.map_err(|cause| Error::new(ErrorCode::File, format!("{}: {cause}", self.name)));
-            // The last line may be torn where its writer was killed.
-            let event = read.and_then(|text| match text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text) {
-                "" => Ok(None),
-                text => self.event(text),
-            });
-            if let Some(event) = event.transpose() {
-                return Some(event);
-            }
-        }
-    }
 }

@@ -26,7 +26,7 @@ const COLD_ERROR_MAX: (f64, f64) = (0.50, 1.50);
 /// The model of a statement.
 const STATEMENT_FORMULA: &str = "an empty statement, nodes found, and neighbours of each";
 /// Factor, above or below 1, up to which an operation takes what the costs of all say.
-const FACTOR_MAX: f64 = 1.75;
+pub(crate) const FACTOR_MAX: f64 = 1.75;
 /// Calls below which nothing is judged.
 const CALLS_MIN: usize = 8;
 

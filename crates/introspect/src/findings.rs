@@ -1,5 +1,9 @@
 //! Findings: rules over measured times, each with a threshold, that say in a sentence what the figures show.
+//!
+//! - `models`: those over predictions.
+//! - `writes`: those over writes.
 
+mod models;
 mod writes;
 
 use model::Direction;
@@ -21,8 +25,6 @@ const DIRECTION_CALLS_MIN: usize = 5;
 const PROPERTY_RATIO_MIN: f64 = 3.0;
 /// Nanoseconds that a node counts for at least, about those of a read of memory: where ids are dense, its existence costs nothing.
 const NODE_NS_MIN: f64 = 150.0;
-/// Amortisation factor of several hops from which on nothing is amortised.
-const HOPS_FACTOR_MIN: f64 = 0.9;
 /// Ratio of a statement, without what an empty one costs, to the calls it needs.
 const LANGUAGE_RATIO_MIN: f64 = 2.0;
 /// Ratio of neighbouring working sets that makes a step.
@@ -121,13 +123,13 @@ pub fn find(found: &Measurements, predictions: &[Prediction], judgements: &[Judg
     findings.extend(slow_direction(found));
     findings.extend(slow_property(found, Operation::NodeInteger));
     findings.extend(slow_property(found, Operation::NodeString));
-    findings.extend(predictions.iter().filter_map(no_amortization));
+    findings.extend(predictions.iter().filter_map(|held| models::no_amortization(found, held)));
     findings.extend(slow_language(found));
     findings.extend(steps(found));
     findings.extend(caches(found));
     findings.extend(writes::slow_commit(found));
     findings.extend(writes::slow_increment(found));
-    findings.extend(Regime::ALL.into_iter().filter_map(|regime| out_of_model(judgements, regime)));
+    findings.extend(Regime::ALL.into_iter().filter_map(|regime| models::out_of_model(judgements, regime)));
     findings
 }
 
@@ -198,27 +200,6 @@ fn slow_property(found: &Measurements, operation: Operation) -> Option<Finding> 
     let finding =
         Finding { rule: Rule::SlowProperty, operation, sentence, figure: ratio, threshold: PROPERTY_RATIO_MIN };
     (ratio >= PROPERTY_RATIO_MIN).then_some(finding)
-}
-
-fn no_amortization(held: &Prediction) -> Option<Finding> {
-    let is_several = matches!(held.operation, Operation::Hops(_, hops) if hops > 1);
-    if !is_several || held.way != Way::Api || held.regime != Regime::Hot || held.factor() < HOPS_FACTOR_MIN {
-        return None;
-    }
-    let sentence = format!(
-        "{} takes {}, {} times its neighbourhoods one by one ({}): nothing is amortised beyond one hop",
-        held.operation,
-        duration_text(held.measured_ns),
-        digits(held.factor()),
-        duration_text(held.model_ns)
-    );
-    Some(Finding {
-        rule: Rule::NoAmortization,
-        operation: held.operation,
-        sentence,
-        figure: held.factor(),
-        threshold: HOPS_FACTOR_MIN,
-    })
 }
 
 fn slow_language(found: &Measurements) -> Option<Finding> {
@@ -295,29 +276,6 @@ fn caches(found: &Measurements) -> Option<Finding> {
         digits(figure)
     );
     Some(Finding { rule: Rule::SlowCold, operation, sentence, figure, threshold: COLD_RATIO_MAX })
-}
-
-/// Tells operations that fitted costs do not predict, the worst first.
-fn out_of_model(judgements: &[Judgement], regime: Regime) -> Option<Finding> {
-    let of_regime: Vec<&Judgement> = judgements.iter().filter(|held| held.regime == regime).collect();
-    let mut missed: Vec<&Judgement> = of_regime.iter().copied().filter(|held| held.is_out_of_model()).collect();
-    missed.sort_by(|a, b| b.median_error.total_cmp(&a.median_error));
-    let worst = missed.first()?;
-    let (median, p90) = crate::cost_model::error_max(regime);
-    let sentence = format!(
-        "fitted costs do not predict {} of {} operations {}: {} is missed by {:.0} % in the median and {:.0} % at nine \
-         tenths of calls, where {:.0} % and {:.0} % are stated",
-        missed.len(),
-        of_regime.len(),
-        regime.name(),
-        worst.operation,
-        100.0 * worst.median_error,
-        100.0 * worst.p90_error,
-        100.0 * median,
-        100.0 * p90
-    );
-    let (operation, figure) = (worst.operation, worst.median_error);
-    Some(Finding { rule: Rule::OutOfModel, operation, sentence, figure, threshold: median })
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ pub fn measure(folder: &Path, effort: Effort, clock: &dyn Clock, interrupt: &Int
         load_ns,
         memory_bytes_per_second,
         loopback_ns,
-        disk: disk.map_err(|cause| Error::of_file(folder, &cause).to_string()),
+        disk: disk.map_err(|cause| not_measured(folder, &cause)),
     })
 }
 
@@ -200,6 +200,12 @@ fn aligned(buffer: &mut [u8], bytes: usize) -> &mut [u8] {
     &mut buffer[offset..offset + bytes]
 }
 
+/// The reason for which a disk is not measured, with the whole path of the folder.
+fn not_measured(folder: &Path, cause: &std::io::Error) -> String {
+    let place = std::path::absolute(folder);
+    Error::of_file(place.as_deref().unwrap_or(folder), cause).to_string()
+}
+
 fn disk_limits(folder: &Path, bytes: usize, clock: &dyn Clock, interrupt: &Interrupt) -> std::io::Result<DiskLimits> {
     let mut file = ScratchFile::new(folder)?;
     let mut memory = vec![0; SEQUENTIAL_BYTES + ALIGNMENT];
@@ -247,10 +253,12 @@ fn disk_limits(folder: &Path, bytes: usize, clock: &dyn Clock, interrupt: &Inter
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use model::Interrupt;
     use testing::simulation::CountingClock;
 
-    use super::{Effort, aligned, circle, disk_limits, loopback, measure, median};
+    use super::{Effort, aligned, circle, disk_limits, loopback, measure, median, not_measured};
 
     #[test]
     fn a_circle_leads_through_all_lines() {
@@ -281,6 +289,9 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).expect("the folder is there").count(), 0);
         let missing = folder.path().join("missing");
         assert!(disk_limits(&missing, 1 << 20, &clock, &Interrupt::new()).is_err());
+        let here = std::env::current_dir().expect("it is there");
+        let told = not_measured(Path::new("."), &std::io::ErrorKind::PermissionDenied.into());
+        assert_eq!(told, format!("FILE: {}: permission denied", here.display()));
     }
 
     #[test]

@@ -128,6 +128,25 @@ pub struct Description {
     pub cold_method: String,
 }
 
+impl Description {
+    /// The same in texts that a terminal shows as they are.
+    pub(crate) fn plain(self) -> Description {
+        Description {
+            system: plain(&self.system),
+            version: plain(&self.version),
+            place: plain(&self.place),
+            settings: self.settings.iter().map(|(name, value)| (plain(name), plain(value))).collect(),
+            cold_method: plain(&self.cold_method),
+            ..self
+        }
+    }
+}
+
+/// A text without the signs by which a terminal is steered.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().filter(|sign| !sign.is_control()).collect()
+}
+
 /// The starts of an operation that is no statement.
 fn starts_of(operation: Operation, chosen: &[Start]) -> Vec<Start> {
     let count = if operation.is_of_whole_graph() { 1 } else { chosen.len() };
@@ -181,7 +200,17 @@ pub trait Subject {
 
 #[cfg(test)]
 mod tests {
-    use super::{Start, lend_edges};
+    use super::{Description, Start, lend_edges};
+
+    #[test]
+    fn texts_of_a_description_do_not_steer_a_terminal() {
+        let told = || "a\u{1b}[31m\u{9b}b\nc\u{7f} ä".to_owned();
+        let settings = vec![(told(), told())];
+        let described = Description { system: told(), version: told(), settings, ..Description::default() }.plain();
+        for text in [&described.system, &described.version, &described.settings[0].0, &described.settings[0].1] {
+            assert_eq!(text, "a[31mbc ä");
+        }
+    }
 
     #[test]
     fn starts_without_an_edge_get_that_of_another() {

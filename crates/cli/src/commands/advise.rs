@@ -7,7 +7,7 @@ use std::path::Path;
 
 use database::advice::{Advice, Recommendation, Remedy, WorkloadStatement};
 use database::advising::{Verification, verify_on_copy};
-use database::trace::{Trace, TraceKind, shape_of};
+use database::trace::{TraceKind, shape_of};
 use database::{Access, Config, Error, Interrupt};
 use indicatif::{HumanBytes, HumanCount};
 use introspect::findings::duration_text;
@@ -64,7 +64,7 @@ fn of_texts(arguments: &AdviseArguments) -> Outcome<Vec<WorkloadStatement>> {
 /// The statements of a trace: of those that differ in literals only the one whose time is in the middle, as often as all of them ran.
 fn of_trace(trace: &Path) -> Result<Vec<WorkloadStatement>, Error> {
     let mut shapes: BTreeMap<String, Vec<(u64, WorkloadStatement)>> = BTreeMap::new();
-    for event in Trace::open(trace)? {
+    for event in super::events_of(trace)? {
         let event = event?;
         if event.error.is_none() && matches!(event.kind, TraceKind::Read | TraceKind::Write) {
             let statement = WorkloadStatement { text: event.text, parameters: event.parameters, calls: 1 };

@@ -9,7 +9,7 @@ use introspect::report::{Stored, to_html};
 
 use crate::arguments::{BenchCommand, BenchCompareArguments, BenchReportArguments};
 use crate::failure::{Failure, Outcome};
-use crate::signals;
+use crate::{signals, whole_file};
 
 pub(super) fn run(command: &BenchCommand) -> Outcome<()> {
     match command {
@@ -54,5 +54,5 @@ fn read(files: &[PathBuf]) -> Result<Vec<Stored>, Error> {
 
 /// Writes a report.
 pub(super) fn write_html(file: &Path, measured: &[Stored]) -> Result<(), Error> {
-    std::fs::write(file, to_html(measured)?).map_err(|cause| Error::of_file(file, &cause))
+    whole_file::write(file, &to_html(measured)?)
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph, Session};
 use database::relational::RelationalDatabase;
-use database::trace::Trace;
 use database::{Config, Error, ErrorCode, Interrupt, Parameters, QueryResult};
 use introspect::SystemClock;
 use introspect::machine::{self, Effort};
@@ -26,10 +25,12 @@ use super::{bench, import};
 use crate::arguments::IntrospectArguments;
 use crate::failure::Outcome;
 use crate::format::counted;
-use crate::{progress, signals};
+use crate::{progress, signals, whole_file};
 
 mod described;
 
+/// The name of this system in reports.
+const OWN_NAME: &str = "Knotwork";
 /// Prefix of a program's command, in the place of a store.
 const PROGRAM: &str = "subject:";
 /// Time limit of a statement, and of a call of a program.
@@ -56,7 +57,7 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
     })?;
     let json = to_json(&report);
     if let Some(file) = &arguments.json {
-        std::fs::write(file, format!("{json}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+        whole_file::write(file, &format!("{json}\n"))?;
     }
     if let Some(file) = &arguments.html {
         bench::write_html(file, &[Stored::read(&json)?])?;
@@ -76,7 +77,8 @@ fn workload_of(arguments: &IntrospectArguments) -> Result<Option<Vec<Statement>>
         return Err(Error::new(ErrorCode::Argument, message).with_remedy("leave out --queries and --trace"));
     }
     if arguments.trace.is_some() {
-        let (found, left_out) = workload::of_trace(Trace::open(file)?).map_err(|failure| in_file(failure, file))?;
+        let (found, left_out) =
+            workload::of_trace(super::events_of(file)?).map_err(|failure| in_file(failure, file))?;
         if left_out > 0 {
             tell!(
                 "{} of {} left out: they write, failed, or are no statements",
@@ -127,6 +129,13 @@ impl Statements for Asked {
 
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult, Error> {
         self.0.query(text, parameters)
+    }
+
+    fn system(&self) -> Option<(String, String)> {
+        // Drivers want a name of Neo4j: our own stands behind it.
+        let agent = self.0.graph().server_agent()?;
+        let version = agent.split_once(&format!("({OWN_NAME} "))?.1.split(')').next()?;
+        Some((OWN_NAME.to_owned(), version.to_owned()))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph, Session};
-use database::trace::{Trace, TraceEvent};
+use database::trace::TraceEvent;
 use database::{Access, Config, Error, Interrupt, Parameters, ResultSink, StoreCopy};
 use introspect::SystemClock;
 use introspect::findings::duration_text;
@@ -18,7 +18,7 @@ use introspect::subject::Description;
 
 use crate::arguments::{ReplayArguments, Speed};
 use crate::failure::{Failure, Outcome};
-use crate::{progress, signals};
+use crate::{progress, signals, whole_file};
 
 /// Time of a replay that is told beforehand.
 const LONG_NS: f64 = 60e9;
@@ -31,7 +31,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> Outcome<()> {
         let message = "--writes runs on a copy, and a server's store cannot be copied from here";
         return Err(Failure::UsageOf("replay", message.to_owned()));
     }
-    let events: Vec<TraceEvent> = Trace::open(&arguments.trace)?.collect::<Result<_, Error>>()?;
+    let events: Vec<TraceEvent> = super::events_of(&arguments.trace)?.collect::<Result<_, Error>>()?;
     let memory_bytes_max = super::memory_limit(arguments.memory_limit.as_deref())?;
     let config = Config { memory_bytes_max, ..Config::default() };
     let interrupt = Interrupt::new();
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &ReplayArguments) -> Outcome<()> {
     if let Some(file) = &arguments.json {
         let limits = machine::measure(Path::new("."), Effort::Quick, &clock, &interrupt)?;
         let json = to_json(&replayed, &describe(&graph, &arguments.on)?, &limits);
-        std::fs::write(file, format!("{json}\n")).map_err(|cause| Error::of_file(file, &cause))?;
+        whole_file::write(file, &format!("{json}\n"))?;
     }
     std::io::stdout().lock().write_all(to_text(&replayed).as_bytes())?;
     drop(graph);

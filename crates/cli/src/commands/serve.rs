@@ -102,8 +102,8 @@ impl Service<'_> {
             self.settings.admission = Admission::Users(self.users.clone());
         }
         self.settings.tls = certificate(self.arguments, &self.settings.listen)?;
-        let audit_log = self.arguments.audit_log.as_ref().map(|path| LineLog::open(path).map(Arc::new));
-        self.settings.audit_log = audit_log.transpose()?;
+        let audit_log = self.arguments.audit_log.as_ref().map(|path| LineLog::open(path)).transpose()?;
+        self.settings.audit_log = audit_log.map(|log| Arc::new(log.telling(super::tell_loss)));
         self.is_prepared = true;
         Ok(())
     }

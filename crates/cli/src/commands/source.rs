@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::arguments::{CheckSourceArguments, InferArguments, SourceCommand};
 use crate::failure::{Failure, Outcome};
+use crate::whole_file;
 
 pub(super) fn run(command: &SourceCommand) -> Outcome<()> {
     match command {
@@ -21,7 +22,7 @@ fn infer(arguments: &InferArguments) -> Outcome<()> {
     match &arguments.output {
         None => std::io::stdout().lock().write_all(found.json.as_bytes())?,
         Some(path) => {
-            std::fs::write(path, &found.json)?;
+            whole_file::write(path, &found.json)?;
             tell!("wrote {}", path.display());
         }
     }

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::command::{Folder, finish, signal};
+use crate::command::{Folder, finish, pause, signal};
 
 /// A server on a free port.
 pub(crate) struct Server {
@@ -76,6 +76,23 @@ fn statements_run_on_a_server() {
 }
 
 #[test]
+fn a_server_that_is_lost_ends_its_measurement() {
+    let folder = Folder::new();
+    folder.run(&["generate", "barabasi", "-n", "2k", "-o", "s.knot"]).ok();
+    let server = Server::start(&folder, &["--no-auth"]);
+    let words = ["introspect", &server.url("bolt"), "--quick", "--json", "out.json"];
+    let child = folder.command(&words).spawn().expect("it starts");
+    pause(4_000);
+    signal(&server.child, "KILL");
+    finish(server.child);
+    let since = std::time::Instant::now();
+    let message = finish(child).fails(1);
+    assert!(message.contains("the server was lost: ") && message.lines().count() == 2, "{message}");
+    assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
+    assert!(!folder.join("out.json").exists());
+}
+
+#[test]
 fn a_server_is_measured_and_traces_run_on_it() {
     let folder = Folder::new();
     folder.run(&["generate", "barabasi", "-n", "1k", "-o", "s.knot"]).ok();
@@ -85,6 +102,8 @@ fn a_server_is_measured_and_traces_run_on_it() {
     for expected in ["1000 nodes, 4995 edges", "neighbours out", "shortest path", "key Node.id", "FINDINGS"] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
+    let heading = format!("Knotwork {}: {url} (1000 nodes, 4995 edges)\n", env!("CARGO_PKG_VERSION"));
+    assert!(text.starts_with(&heading), "{text}");
     let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is written");
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     let runs = json["runs"].as_array().expect("there are runs");

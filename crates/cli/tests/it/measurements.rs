@@ -251,6 +251,9 @@ fn programs_that_are_wrong_are_told() {
         ("read line; echo '{\"system\": 5}'\n".to_owned(), "answered system: 5, where a string is expected"),
         (answer("\"teleport\""), "has an operation 'teleport', which is not known"),
         (answer("").replace("\"nodes\":9", "\"nodes\":0"), "has no nodes to start from"),
+        (answer("").replace("\"nodes\":9", "\"nodes\":9223372036854775808"), "where a count below 2^48 is expected"),
+        ("read line; head -c 300000000 /dev/zero | tr '\\0' x; echo\n".to_owned(), "wrote a line of more than 16 MiB"),
+        ("read line; printf '\\033[31mhello\\n'\n".to_owned(), "wrote '[31mhello', which is no JSON"),
         (answer("\"node by id\""), "has ended"),
         (
             answer("\"node by id\"") + "read line; echo '{\"starts\": []}'\nread line\n",

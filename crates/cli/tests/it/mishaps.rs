@@ -220,3 +220,61 @@ fn an_export_to_a_disk_that_fills_leaves_nothing() {
     folder.run(&["export", "big.knot", "out"]).ok();
     assert!(folder.join("out").exists());
 }
+
+#[test]
+fn a_recording_on_a_disk_that_fills_tells_what_is_lost() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 1 << 20) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    folder.make_store("CREATE (:N {i: 1})");
+    folder.write("disk/fill", vec![b'x'; 1_000 << 10]);
+    let statements: String = (0..400).map(|i| format!("RETURN {i}, '{}' AS s;\n", "x".repeat(200))).collect();
+    let ended = folder.run_with(&["s.knot", "--record", "disk/t.jsonl"], &statements);
+    assert_eq!(ended.code, Some(0), "no statement fails because of it");
+    assert_eq!(ended.stderr.matches("warning: disk/t.jsonl: ").count(), 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains(" lines could not be written"), "{}", ended.stderr);
+    let replay = ["replay", "disk/t.jsonl", "--on", "s.knot", "--speed", "max"];
+    let told = folder.run(&replay);
+    assert!(told.code == Some(0) && told.stderr.contains("1 line is cut off"), "{told:?}");
+    // There is no room for anything.
+    let ended = folder.run(&["s.knot", "--record", "disk/none.jsonl", "-c", "RETURN 1"]);
+    assert!(ended.code == Some(0) && ended.stderr.contains("warning: disk/none.jsonl: "), "{ended:?}");
+    let message = folder.run(&["replay", "disk/none.jsonl", "--on", "s.knot"]).fails(1);
+    assert!(message.contains("disk/none.jsonl is no trace: it is empty"), "{message}");
+    // There is room again: what follows is recorded behind the line that is cut off.
+    std::fs::remove_file(folder.join("disk/fill")).expect("the file is there");
+    folder.run(&["s.knot", "--record", "disk/t.jsonl", "-c", "RETURN 'again'"]).ok();
+    let told = folder.run(&replay).ok();
+    assert!(told.contains(" statements of 2 sessions"), "{told}");
+    folder.run(&["introspect", "s.knot", "--quick", "--trace", "disk/t.jsonl"]).ok();
+    folder.write("other.json", "{\"schema\": 1}\n");
+    let message = folder.run(&["s.knot", "--record", "other.json", "-c", "RETURN 1"]).fails(1);
+    assert!(message.contains("other.json: its first line is not") && message.contains("new file"), "{message}");
+}
+
+#[test]
+fn results_on_a_disk_that_is_full_leave_those_that_were_there() {
+    let folder = Folder::new();
+    let Some(_disk) = SmallDisk::mount(&folder, 64 << 10) else {
+        println!("not run: no small disk can be mounted here");
+        return;
+    };
+    folder.make_store("UNWIND range(1, 100) AS i CREATE (:N {i: i})");
+    folder.run(&["introspect", "s.knot", "--quick", "--json", "out.json"]).ok();
+    folder.run_with(&["s.knot", "--record", "t.jsonl"], &"RETURN 1;\n".repeat(10)).ok();
+    folder.write("disk/out", "what was there");
+    std::fs::write(folder.join("disk/fill"), vec![b'x'; 100 << 10]).expect_err("the disk is small");
+    for words in [
+        &["introspect", "s.knot", "--quick", "--json", "disk/out"][..],
+        &["introspect", "s.knot", "--quick", "--html", "disk/out"],
+        &["bench", "report", "out.json", "--html", "disk/out"],
+        &["replay", "t.jsonl", "--on", "s.knot", "--speed", "max", "--json", "disk/out"],
+    ] {
+        let message = folder.run(words).fails(1);
+        assert!(message.contains("DISK_FULL: ") && message.contains("disk/out"), "{words:?}: {message}");
+        assert_eq!(std::fs::read_to_string(folder.join("disk/out")).expect("it is there"), "what was there");
+        assert_eq!(std::fs::read_dir(folder.join("disk")).expect("it is there").count(), 2, "{words:?}");
+    }
+}

@@ -249,6 +249,7 @@ fn advice_is_verified_on_a_copy_that_is_gone_afterwards() {
     let workload = [statement("MATCH (p:Person) WHERE p.name = 'p77' RETURN p.age"), statement("RETURN 1")];
     let interrupt = Interrupt::new();
     let advice = database.advise(&workload, &interrupt).unwrap();
+    assert_eq!(interrupt.progress(), (1, 2), "of two statements one was done as the last one began");
     let path = folder.join("s.knot");
     let verify = |interrupt: &Interrupt| verify_on_copy(&path, Config::default(), &advice, &workload, interrupt);
     let busy = verify(&interrupt).unwrap_err();

@@ -107,6 +107,9 @@ fn what_is_no_trace_is_told_by_its_line() {
         (event.to_owned(), "line 1: expected a first line"),
         (format!("{form}{{\"session\":1}}"), "line 2: 'ns'"),
         ("{\"form\":\"knotwork-trace/99\"}".to_owned(), "knotwork-trace/99"),
+        (String::new(), "is no trace: it is empty"),
+        ("{\"form\":\"knotwork-tr".to_owned(), "line 1: no JSON"),
+        (format!("{form}{}\n{event}", &event[..40]), "line 2: no JSON"),
         (format!("{form}{}", event.replace("\"ns\"", "\"parameters\":{\"p\":{\"$lost\":\"NODE\"}},\"ns\"")), "NODE"),
     ];
     for (text, expected) in cases {
@@ -115,4 +118,52 @@ fn what_is_no_trace_is_told_by_its_line() {
         assert!(failure.to_string().contains(expected), "{failure}");
     }
     assert_eq!(Trace::open(&folder.join("missing")).err().map(|failure| failure.code()), Some(ErrorCode::File));
+}
+
+#[test]
+fn lines_that_are_cut_off_are_left_out_where_a_writer_was_killed_or_its_disk_full() {
+    let folder = Folder::new();
+    let path = folder.join("t.jsonl");
+    let form = "{\"form\":\"knotwork-trace/1\"}\n";
+    let event = "{\"atUs\":1,\"session\":1,\"kind\":\"read\",\"statement\":\"RETURN 'ä'\",\"ns\":5}\n";
+    let counting = event.replace("\"ns\"", "\"lostBefore\":7,\"ns\"");
+    let within_a_letter = event.find('ä').unwrap() + 1;
+    for cut in [1, 20, within_a_letter, event.len() - 2] {
+        let torn = &event.as_bytes()[..cut];
+        for (after, expected, gaps) in
+            [(String::new(), 1, 1), (format!("\n{form}{event}"), 2, 1), (format!("\n{counting}"), 2, 2)]
+        {
+            std::fs::write(&path, [form.as_bytes(), event.as_bytes(), torn, after.as_bytes()].concat()).unwrap();
+            let mut trace = Trace::open(&path).unwrap();
+            let found: Vec<TraceEvent> = trace.by_ref().collect::<Result<_, _>>().unwrap();
+            let told = trace.gaps();
+            assert_eq!((found.len(), told.len()), (expected, gaps), "{cut}: {told:?}");
+            assert!(told[0].ends_with("t.jsonl: 1 line is cut off, and left out"), "{told:?}");
+            assert!(gaps == 1 || told[1].contains(": 7 statements are missing"), "{told:?}");
+        }
+        // Recording goes on behind it.
+        std::fs::write(&path, [form.as_bytes(), event.as_bytes(), torn].concat()).unwrap();
+        open(&folder, &path).session().query("RETURN 1", &Parameters::default()).unwrap();
+        assert_eq!(events(&path).len(), 2, "{cut}");
+    }
+}
+
+#[test]
+fn statements_are_recorded_to_traces_alone() {
+    let folder = Folder::new();
+    let path = folder.join("t.jsonl");
+    let form = "{\"form\":\"knotwork-trace/1\"}\n";
+    for content in ["{\"schema\":\"knotwork-bench/1\"}\n", "\n", "text", "{\n", "{\"form\":\"knotwork-trace/2\"}\n"] {
+        std::fs::write(&path, content).unwrap();
+        let failure = Recording::open(&path).expect_err("it is no trace");
+        assert_eq!(failure.code(), ErrorCode::Argument, "{content}: {failure}");
+        assert!(failure.message().contains("t.jsonl: its first line is not"), "{failure}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+    }
+    // Also the head may be cut off.
+    for content in ["", &form[..1], &form[..form.len() - 1], form, &format!("\u{feff}{form}")] {
+        std::fs::write(&path, content).unwrap();
+        open(&folder, &path).session().query("RETURN 1", &Parameters::default()).unwrap();
+        assert_eq!(events(&path).len(), 1, "{content}");
+    }
 }

@@ -74,7 +74,7 @@ pub fn measure(
         runner.cold_calls(subject, &variants, &starts, EIGHTHS)?;
     }
     subject.limit(None);
-    let description = subject.describe()?;
+    let description = subject.describe()?.plain();
     if options.writes {
         runner.write(subject, &starts)?;
     }

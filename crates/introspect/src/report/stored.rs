@@ -160,8 +160,11 @@ impl Stored {
             ("place".to_owned(), subject.get("place")?.text()?),
             ("nodes".to_owned(), size.0.to_string()),
             ("edges".to_owned(), size.1.to_string()),
-            ("bytes".to_owned(), dataset.get("bytes")?.number()?.to_string()),
         ];
+        let bytes = dataset.get("bytes")?.number()?;
+        if bytes > 0.0 {
+            facts.push(("bytes".to_owned(), bytes.to_string()));
+        }
         let settings = subject.get("settings")?;
         for (name, held) in settings.value.as_object().into_iter().flatten() {
             facts.push((name.clone(), held.as_str().unwrap_or_default().to_owned()));

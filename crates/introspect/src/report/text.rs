@@ -43,7 +43,9 @@ pub(super) fn bytes_text(bytes: f64) -> String {
 pub fn to_text(report: &Report) -> String {
     let mut out = String::new();
     let of = &report.measurements.description;
-    let facts = format!("{} nodes, {} edges, {}", of.nodes, of.edges, bytes_text(of.bytes as f64));
+    // Not every system tells them.
+    let bytes = if of.bytes == 0 { String::new() } else { format!(", {}", bytes_text(of.bytes as f64)) };
+    let facts = format!("{} nodes, {} edges{bytes}", of.nodes, of.edges);
     line(&mut out, &format!("{} {}: {} ({facts})", of.system, of.version, of.place));
     let settings: Vec<String> = of.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     line(&mut out, &settings.join(", "));

@@ -10,11 +10,15 @@ use std::time::Duration;
 use model::{Error, ErrorCode, Interrupt, Result, Value, error};
 use serde_json::{Value as Json, json};
 
-use super::{Call, Choice, Counts, Description, Start, Subject, workload};
+use super::{Call, Choice, Counts, Description, Start, Subject, plain, workload};
 use crate::operations::{Operation, StatementName, Way};
 
-/// Longest line that a program may write.
-const LINE_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of the longest line that a program may write: ten thousand starts with long keys have some millions.
+const LINE_BYTES_MAX: usize = 16 << 20;
+/// Characters of a program's text that an error shows.
+const SHOWN_CHARS: usize = 200;
+/// Count of nodes or edges that no graph has.
+const COUNT_MAX: u64 = 1 << 48;
 /// Times of a program to end in: it may remove copies of its data, unless nobody waits for that.
 const END: Duration = Duration::from_secs(60);
 const CANCELLED_END: Duration = Duration::from_secs(1);
@@ -76,10 +80,9 @@ impl Process {
         std::thread::spawn(move || {
             let mut reader = BufReader::new(output);
             loop {
-                let mut line = String::new();
-                let read = std::io::Read::take(&mut reader, LINE_BYTES_MAX).read_line(&mut line);
-                let is_end = matches!(read, Ok(0) | Err(_));
-                if sender.send(read.map(|_| line)).is_err() || is_end {
+                let read = read_line(&mut reader);
+                let is_end = !matches!(&read, Ok(line) if !line.is_empty());
+                if sender.send(read).is_err() || is_end {
                     return;
                 }
             }
@@ -91,6 +94,8 @@ impl Process {
     fn end(&mut self, limit: Duration) {
         let _ = writeln!(self.input, "{}", json!({"ask": "close"})).and_then(|()| self.input.flush());
         for _ in 0..limit.as_millis() / LOOK.as_millis() {
+            // One that writes what nobody asked for waits until it is read.
+            while self.lines.try_recv().is_ok() {}
             if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
                 return;
             }
@@ -99,6 +104,24 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Reads a line; an empty one at the end.
+fn read_line(reader: &mut impl BufRead) -> std::io::Result<String> {
+    let mut line = Vec::new();
+    std::io::Read::take(reader, LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
+    if line.len() > LINE_BYTES_MAX {
+        let cause = format!("a line of more than {} MiB", LINE_BYTES_MAX >> 20);
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, cause));
+    }
+    String::from_utf8(line).map_err(|cause| std::io::Error::new(std::io::ErrorKind::InvalidData, cause))
+}
+
+/// A text of a program as an error shows it.
+fn shown(text: &str) -> String {
+    let text = plain(text.trim());
+    let short: String = text.chars().take(SHOWN_CHARS).collect();
+    if short.len() < text.len() { short + "…" } else { short }
 }
 
 impl Program {
@@ -139,13 +162,17 @@ impl Program {
     fn note(&mut self, told: &Json) -> Result<()> {
         let text = |key: &str| told[key].as_str().map(str::to_owned).ok_or_else(|| self.odd(key, "a string", told));
         let count = |key: &str| told[key].as_u64().ok_or_else(|| self.odd(key, "a count", told));
+        let size = |key: &str| match count(key)? {
+            COUNT_MAX.. => Err(self.odd(key, "a count below 2^48", told)),
+            count => Ok(count),
+        };
         let settings = told["settings"].as_object().into_iter().flatten();
         let description = Description {
             system: text("system")?,
             version: text("version")?,
             place: text("place")?,
-            nodes: count("nodes")?,
-            edges: count("edges")?,
+            nodes: size("nodes")?,
+            edges: size("edges")?,
             bytes: count("bytes")?,
             settings: settings
                 .map(|(name, value)| (name.clone(), value.as_str().map_or(value.to_string(), str::to_owned)))
@@ -158,7 +185,8 @@ impl Program {
         let known = all.iter().map(ToString::to_string).chain(workload::names().map(str::to_owned));
         let known: Vec<String> = known.collect();
         if let Some(unknown) = operations.iter().find(|name| !known.contains(name)) {
-            let message = format!("the program '{}' has an operation '{unknown}', which is not known", self.command);
+            let message =
+                format!("the program '{}' has an operation '{}', which is not known", self.command, shown(unknown));
             return Err(
                 Error::new(ErrorCode::Argument, message).with_remedy(format!("name some of: {}", known.join("; ")))
             );
@@ -173,8 +201,11 @@ impl Program {
     }
 
     fn odd(&self, key: &str, expected: &str, told: &Json) -> Error {
-        let message =
-            format!("the program '{}' answered {key}: {}, where {expected} is expected", self.command, told[key]);
+        let message = format!(
+            "the program '{}' answered {key}: {}, where {expected} is expected",
+            self.command,
+            shown(&told[key].to_string())
+        );
         Error::new(ErrorCode::Argument, message).with_remedy("mend the program; docs/introspect.md has the protocol")
     }
 
@@ -231,7 +262,10 @@ impl Program {
                     return Err(self.lose("has ended"));
                 }
                 Ok(Ok(line)) => break line,
-                Ok(Err(cause)) => return Err(self.lose(&format!("wrote what is no text: {cause}"))),
+                Ok(Err(cause)) => {
+                    let what = if cause.kind() == std::io::ErrorKind::FileTooLarge { "" } else { "what is no text: " };
+                    return Err(self.lose(&format!("wrote {what}{cause}")));
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.lose("has ended")),
                 Err(RecvTimeoutError::Timeout) => {
                     self.interrupt.check()?;
@@ -243,10 +277,9 @@ impl Program {
             }
         };
         let told: Result<Json, _> = serde_json::from_str(&line);
-        let told =
-            told.map_err(|cause| self.lose(&format!("wrote '{}', which is no JSON: {cause}", line.trim_end())))?;
+        let told = told.map_err(|cause| self.lose(&format!("wrote '{}', which is no JSON: {cause}", shown(&line))))?;
         match told["error"].as_str() {
-            Some(cause) => Err(self.broken(&format!("reports: {cause}"))),
+            Some(cause) => Err(self.broken(&format!("reports: {}", shown(cause)))),
             None => Ok(Some(told)),
         }
     }
@@ -377,7 +410,19 @@ impl Drop for Program {
 mod tests {
     use std::time::Duration;
 
-    use super::limit_text;
+    use super::{LINE_BYTES_MAX, SHOWN_CHARS, limit_text, read_line, shown};
+
+    #[test]
+    fn lines_have_a_greatest_length_and_are_shown_shortly() {
+        let mut lines = &b"one\ntwo"[..];
+        let read = [(); 3].map(|()| read_line(&mut lines).expect("it is text"));
+        assert_eq!(read, ["one\n", "two", ""]);
+        assert!(read_line(&mut &[b'x'; 9][..]).is_ok() && read_line(&mut &[0xff, b'\n'][..]).is_err());
+        let long = vec![b'x'; LINE_BYTES_MAX + 1];
+        assert!(read_line(&mut &long[..]).is_err_and(|cause| cause.to_string().contains("more than 16 MiB")));
+        assert_eq!(shown("\u{1b}a\n"), "a");
+        assert_eq!(shown(&"ä".repeat(300)).chars().count(), SHOWN_CHARS + 1);
+    }
 
     #[test]
     fn limits_are_written_shortly() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use database::{Parameters, QueryResult};
 use model::platform::Clock;
-use model::{EdgeTypeId, Interrupt, LabelId, PropertyKeyId, Result, Value, error};
+use model::{EdgeTypeId, Error, ErrorCode, Interrupt, LabelId, PropertyKeyId, Result, Value, error};
 
 use self::ids::Ids;
 use super::knotwork::{CANDIDATES, Names, SAMPLE, statements};
@@ -25,6 +25,8 @@ const STATEMENT_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Statements that find names by reading everything.
 const LABELS: &str = "MATCH (n) UNWIND labels(n) AS l RETURN DISTINCT l";
 const TYPES: &str = "MATCH ()-[r]->() RETURN DISTINCT type(r)";
+/// The statement that shows whether the graph can be asked at all.
+const PROBE: &str = "MATCH (n) RETURN id(n) LIMIT 1";
 /// Types of edges that are counted to find the most frequent one.
 const TYPES_MAX: usize = 200;
 /// Nodes whose degrees are asked for by one statement.
@@ -36,6 +38,10 @@ pub trait Statements {
     fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult>;
     /// Sets the time limit of statements from now on.
     fn set_limit(&mut self, limit: Duration);
+    /// Name and version of the system, where they are known without asking.
+    fn system(&self) -> Option<(String, String)> {
+        None
+    }
     /// True if there are caches at hand that can be emptied.
     fn can_cool(&self) -> bool {
         false
@@ -64,6 +70,8 @@ pub struct CypherServer<S> {
     workload: Vec<Statement>,
     /// Time limit of statements.
     statement_limit: Duration,
+    /// The reason for which the server answers no more.
+    lost: Option<Error>,
 }
 
 impl<S: Statements> CypherServer<S> {
@@ -87,6 +95,7 @@ impl<S: Statements> CypherServer<S> {
             cold_method: "none: the caches of a server cannot be emptied from here",
             workload: Vec::new(),
             statement_limit: STATEMENT_LIMIT,
+            lost: None,
         };
         server.nodes = Ids::read(&mut server.session)?;
         if server.nodes.count() == 0 {
@@ -94,11 +103,15 @@ impl<S: Statements> CypherServer<S> {
             return Err(failed.with_remedy("fill it first"));
         }
         server.edges = server.rows("MATCH ()-[r]->() RETURN count(r)")?.first().map_or(0, |row| natural(&row[0]));
-        // A server need not have such procedures and commands.
-        let named =
-            server.rows("CALL dbms.components() YIELD name, versions RETURN name, versions[0]").unwrap_or_default();
-        if let Some([name, version]) = named.first().map(Vec::as_slice) {
-            server.system = (text(name), text(version));
+        if let Some(system) = server.session.system() {
+            server.system = system;
+        } else {
+            // A server need not have such procedures and commands.
+            let named = "CALL dbms.components() YIELD name, versions RETURN name, versions[0]";
+            let named = server.rows(named).unwrap_or_default();
+            if let Some([name, version]) = named.first().map(Vec::as_slice) {
+                server.system = (text(name), text(version));
+            }
         }
         interrupt.check()?;
         server.find_names()?;
@@ -188,12 +201,29 @@ impl<S: Statements> CypherServer<S> {
         self.nodes.draw(&mut self.session, &self.interrupt, stream, (wanted, within))
     }
 
+    fn check_lost(&self) -> Result<()> {
+        self.lost.clone().map_or(Ok(()), Err)
+    }
+
+    /// Asks a statement. After a failure of the connection the server is asked whether it is there at all.
+    fn ask(&mut self, statement: &str, parameters: &Parameters) -> Result<QueryResult> {
+        self.check_lost()?;
+        let answer = self.session.query(statement, parameters);
+        if let Err(failed) = &answer
+            && matches!(failed.code(), ErrorCode::Connection | ErrorCode::OutcomeUnknown | ErrorCode::Source)
+            && let Err(gone) = self.session.query(PROBE, &Parameters::default())
+        {
+            self.lost = Some(gone.within("the server was lost").with_remedy("see why it ended, then measure again"));
+        }
+        answer
+    }
+
     fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Value>>> {
         self.rows_with(statement, &Parameters::default())
     }
 
     fn rows_with(&mut self, statement: &str, parameters: &Parameters) -> Result<Vec<Vec<Value>>> {
-        Ok(self.session.query(statement, parameters)?.rows().collect())
+        Ok(self.ask(statement, parameters)?.rows().collect())
     }
 
     /// Names to use: the most frequent relationship type, a unique property, and properties that a sample has.
@@ -279,6 +309,7 @@ impl<S: Statements> CypherServer<S> {
 
 impl<S: Statements> Subject for CypherServer<S> {
     fn describe(&self) -> Result<Description> {
+        self.check_lost()?;
         Ok(Description {
             system: self.system.0.clone(),
             version: self.system.1.clone(),
@@ -305,6 +336,7 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn choose(&mut self, choice: Choice, count: usize, seed: u64) -> Result<Vec<Start>> {
+        self.check_lost()?;
         let stream = Stream::new(seed, choice.name());
         let nodes = match choice {
             Choice::ByDegree => self.by_degree(count + 1, seed)?,
@@ -325,7 +357,7 @@ impl<S: Statements> Subject for CypherServer<S> {
     fn perform(&mut self, operation: Operation, _: Way, start: &Start) -> Result<Call> {
         let (text, parameters) = statements::call(operation, &self.names, &self.workload, start)?;
         let begin = self.clock.now_ns();
-        let result = self.session.query(&text, &parameters)?;
+        let result = self.ask(&text, &parameters)?;
         let ns = self.clock.now_ns() - begin;
         self.interrupt.check()?;
         let (rows, checksum, counts) = statements::outcome(operation, &result, (self.nodes.count(), self.edges));
@@ -345,6 +377,7 @@ impl<S: Statements> Subject for CypherServer<S> {
     }
 
     fn cool(&mut self) -> Result<()> {
+        self.check_lost()?;
         if let Some(method) = self.session.cool()? {
             self.cold_method = method;
         }

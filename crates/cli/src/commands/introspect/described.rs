@@ -77,6 +77,10 @@ impl Statements for Described {
         self.session.query(text, parameters)
     }
 
+    fn system(&self) -> Option<(String, String)> {
+        Some((super::OWN_NAME.to_owned(), env!("CARGO_PKG_VERSION").to_owned()))
+    }
+
     fn can_cool(&self) -> bool {
         true
     }

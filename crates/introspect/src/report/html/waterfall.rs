@@ -54,7 +54,7 @@ fn steps(stored: &Stored, operation: &str) -> Option<Vec<Step>> {
     let composed = predicted("api")?;
     let whole = predicted("cypher").map_or(statement.mean_ns, |held| held.measured_ns);
     let empty = stored.run("empty statement", "cypher", "hot")?.p50_ns;
-    let bytes = stored.facts.iter().find(|(name, _)| name == "bytes").and_then(|(_, text)| text.parse().ok())?;
+    let bytes = stored.facts.iter().find(|(name, _)| name == "bytes").map_or(Ok(0.0), |(_, text)| text.parse()).ok()?;
     let load = load_ns(&stored.limits, bytes)?;
     let lists = calls.neighborhoods.max(1.0);
     let edges = calls.edges.max(calls.rows);
