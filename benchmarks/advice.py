@@ -75,6 +75,11 @@ def statement(draw):
         lambda: f"MATCH (p:Person {{id: {number}}})--(b:Product) RETURN b.sku",
         lambda: f"MATCH (p:Person)-->(b:Product {{sku: 's{draw.randrange(PRODUCTS)}'}}) RETURN p.name",
         lambda: f"MATCH (:Person {{id: 1}})-[r]->(b:Person) WHERE r.since < {draw.choice([3, 2000])} RETURN sum(b.age)",
+        # Of a node with many relationships, where most pass, and of all relationships, where few do.
+        lambda: f"MATCH (a:Person {{id: 1}})-[r]->(b:Person) WHERE r.weight > {draw.choice([10, 85])} RETURN count(*)",
+        lambda: f"MATCH (a:Person {{id: 1}})-[:FOLLOWS]-(b:Person) WHERE b.age < {draw.choice([13, 60])} RETURN count(*)",
+        lambda: "MATCH (:Person)-[r]->(:Product) RETURN count(r)",
+        lambda: f"MATCH ()-[r:BOUGHT]->() WHERE r.at > {draw.choice([4990, 2000])} RETURN sum(r.amount)",
     ]
     return draw.choice(forms)()
 
