@@ -341,7 +341,13 @@ impl Subject for Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.process.end(if self.interrupt.check().is_err() { CANCELLED_END } else { END });
+        // One that does not keep to the protocol, and has nothing to remove, need not heed the end either.
+        let is_of_no_use = self.lost.is_some() && !self.is_copy;
+        self.process.end(match self.interrupt.check() {
+            Err(_) => CANCELLED_END,
+            Ok(()) if is_of_no_use => BUSY_END,
+            Ok(()) => END,
+        });
     }
 }
 
