@@ -91,7 +91,10 @@ impl LineLog {
         if state.lost > 0 {
             line.insert(LOST_BEFORE.into(), state.lost.into());
         }
-        let Err(cause) = state.append(format!("{}\n", Json::Object(line)).as_bytes()) else { return };
+        let Err(cause) = state.append(format!("{}\n", Json::Object(line)).as_bytes()) else {
+            state.lost = 0;
+            return;
+        };
         state.lost += 1;
         state.lost_in_all += 1;
         let is_first = state.lost_in_all == 1;
@@ -177,4 +180,25 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
     file.seek(SeekFrom::End(-1))?;
     file.read_exact(&mut last)?;
     Ok(last != *b"\n")
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::path::Path;
+
+    use serde_json::Map;
+
+    use super::LineLog;
+
+    #[test]
+    fn lines_that_are_lost_are_counted_once() {
+        let folder = testing::Folder::new();
+        let path = folder.join("log");
+        let log = LineLog::open_headed(Path::new("/dev/full"), "{}").unwrap();
+        (0..3).for_each(|_| log.write(Map::new()));
+        log.state.lock().unwrap().file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        (0..2).for_each(|_| log.write(Map::new()));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n{\"lostBefore\":3}\n{}\n");
+    }
 }

@@ -1,20 +1,22 @@
 //! A program as a subject: it speaks JSON lines, measures each call itself, and may be in any language and ask any system.
 //!
 //! docs/introspect.md has the protocol. The loop of a call runs inside the program, so that the pipe is in no figure.
+//!
+//! - `process`: the program that runs, and its lines.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+mod process;
+
+use std::io::Write;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use model::{Error, ErrorCode, Interrupt, Result, Value, error};
 use serde_json::{Value as Json, json};
 
+use self::process::Process;
 use super::{Call, Choice, Counts, Description, Start, Subject, plain, workload};
 use crate::operations::{Operation, StatementName, Way};
 
-/// Bytes of the longest line that a program may write: ten thousand starts with long keys have some millions.
-const LINE_BYTES_MAX: usize = 16 << 20;
 /// Characters of a program's text that an error shows.
 const SHOWN_CHARS: usize = 200;
 /// Count of nodes or edges that no graph has.
@@ -52,69 +54,6 @@ pub struct Program {
     is_copy: bool,
     /// The reason for which it answers no more.
     lost: Option<Error>,
-}
-
-/// A program that runs.
-struct Process {
-    child: Child,
-    input: ChildStdin,
-    lines: Receiver<std::io::Result<String>>,
-}
-
-impl Process {
-    fn start(command: &str) -> Result<Process> {
-        let failed = |cause: std::io::Error| {
-            Error::new(ErrorCode::Argument, format!("the program '{command}' cannot be started: {cause}"))
-                .with_remedy("give a command of the shell")
-        };
-        let mut child = Command::new("sh")
-            .args(["-c", &format!("exec {command}")])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed(std::io::Error::other("it has no pipes")));
-        };
-        let (sender, lines) = sync_channel(1);
-        std::thread::spawn(move || {
-            let mut reader = BufReader::new(output);
-            loop {
-                let read = read_line(&mut reader);
-                let is_end = !matches!(&read, Ok(line) if !line.is_empty());
-                if sender.send(read).is_err() || is_end {
-                    return;
-                }
-            }
-        });
-        Ok(Process { child, input, lines })
-    }
-
-    /// Lets it end within a time, in which it may clean up, and ends it then.
-    fn end(&mut self, limit: Duration) {
-        let _ = writeln!(self.input, "{}", json!({"ask": "close"})).and_then(|()| self.input.flush());
-        for _ in 0..limit.as_millis() / LOOK.as_millis() {
-            // One that writes what nobody asked for waits until it is read.
-            while self.lines.try_recv().is_ok() {}
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Reads a line; an empty one at the end.
-fn read_line(reader: &mut impl BufRead) -> std::io::Result<String> {
-    let mut line = Vec::new();
-    std::io::Read::take(reader, LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
-    if line.len() > LINE_BYTES_MAX {
-        let cause = format!("a line of more than {} MiB", LINE_BYTES_MAX >> 20);
-        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, cause));
-    }
-    String::from_utf8(line).map_err(|cause| std::io::Error::new(std::io::ErrorKind::InvalidData, cause))
 }
 
 /// A text of a program as an error shows it.
@@ -402,7 +341,13 @@ impl Subject for Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.process.end(if self.interrupt.check().is_err() { CANCELLED_END } else { END });
+        // One that does not keep to the protocol, and has nothing to remove, need not heed the end either.
+        let is_of_no_use = self.lost.is_some() && !self.is_copy;
+        self.process.end(match self.interrupt.check() {
+            Err(_) => CANCELLED_END,
+            Ok(()) if is_of_no_use => BUSY_END,
+            Ok(()) => END,
+        });
     }
 }
 
@@ -410,16 +355,10 @@ impl Drop for Program {
 mod tests {
     use std::time::Duration;
 
-    use super::{LINE_BYTES_MAX, SHOWN_CHARS, limit_text, read_line, shown};
+    use super::{SHOWN_CHARS, limit_text, shown};
 
     #[test]
-    fn lines_have_a_greatest_length_and_are_shown_shortly() {
-        let mut lines = &b"one\ntwo"[..];
-        let read = [(); 3].map(|()| read_line(&mut lines).expect("it is text"));
-        assert_eq!(read, ["one\n", "two", ""]);
-        assert!(read_line(&mut &[b'x'; 9][..]).is_ok() && read_line(&mut &[0xff, b'\n'][..]).is_err());
-        let long = vec![b'x'; LINE_BYTES_MAX + 1];
-        assert!(read_line(&mut &long[..]).is_err_and(|cause| cause.to_string().contains("more than 16 MiB")));
+    fn texts_are_shown_shortly() {
         assert_eq!(shown("\u{1b}a\n"), "a");
         assert_eq!(shown(&"ä".repeat(300)).chars().count(), SHOWN_CHARS + 1);
     }
