@@ -3,20 +3,22 @@
 
     benchmarks/ring.py FOLDER
 
-Starts a ring (scripts/ring.sh), generates ratings of products by users with a fixed seed, loads them into a keyspace of each, three copies
-of each row, and asks at LOCAL_QUORUM. Answers of both are compared. Prints a Markdown table, and keeps all figures in FOLDER/figures.json,
-also those of a run that ends early. The ring is stopped at the end; FOLDER/ring and FOLDER/graph stay until the next run.
+Starts a ring (scripts/ring.sh), generates ratings of products by users with a fixed seed, loads them into a keyspace of each, with three
+copies of each row, and asks at LOCAL_QUORUM. Answers of both are compared. Prints Markdown tables, and keeps all figures in
+FOLDER/figures.json, also those of a run that ends early. The ring is stopped at the end; FOLDER/ring and FOLDER/graph stay until the next
+run. It takes a quarter of an hour and 6 GB of memory.
 
-USERS (5000) and RATINGS of each (8) are the size, ROUNDS (2) the processes in turns for each traversal, STARTS (50) the users that each asks
-about, SECONDS (15) the time of eight clients and of a node's death, KEYS (500) those of the unique race, of which RACE_SECONDS (240) is the
-limit. STEPS (default "traversals clients race kill") leaves steps out. KNOT is the program (target/release/knot), JANUSGRAPH a folder
-with the jars of janusgraph-cql and what it needs; without it Maven fetches them into .cache.
+USERS (5000) and RATINGS of each (8) are the size, ROUNDS (2) the processes in turns for each traversal, STARTS (50) the users that each
+asks about, SECONDS (15) the time of eight clients and, twice, of a node's death, KEYS (500) those of the unique race, of which RACE_SECONDS
+(240) is the limit. STEPS (default "traversals clients race kill") leaves steps out. KNOT is the program (target/release/knot), JANUSGRAPH a
+folder with the jars of janusgraph-cql and what it needs; without it Maven fetches them into .cache.
 
 Times of Knotwork are those of its shell in a process of its own, from the statement to its row, through a pipe; those of JanusGraph are
-taken within its process. Eight clients are Neo4j's driver for Python at `knot serve`, and threads within the process of JanusGraph. Requests
-are counted by the nodes (system_views). Needs Java 17, Maven, and the package neo4j. Ends with 2 where something is missing, with 1 if
-answers differ.
+taken within its process. Eight clients are Neo4j's driver for Python at `knot serve`, and threads within the process of JanusGraph.
+Requests are counted by the nodes (system_views). Needs Java 17 with its compiler, Maven, and the package neo4j. Ends with 2 where
+something is missing, with 1 if answers differ.
 """
+import contextlib
 import json
 import multiprocessing
 import os
@@ -256,7 +258,8 @@ def traverse_knotwork(ring, meter, traversal, users, others, options, kinds):
 def traverse_janusgraph(folder, ring, meter, traversal, users, others):
     janus, told = Java(folder, "graph", ring, "1g"), {}
     janus.ask("open", caches=True)
-    for kind, asked, shares in (("cold", users, False), ("warm", others, False), ("hot", users, False), ("hot, one transaction", users, True)):
+    kinds = [("cold", users, False), ("warm", others, False), ("hot", users, False), ("hot, one transaction", users, True)]
+    for kind, asked, shares in kinds:
         meter.look("JanusGraph")
         answer = janus.ask("run", traversal=traversal, users=asked, shares=shares)
         told[kind] = answer | meter.look("JanusGraph")
@@ -287,7 +290,8 @@ def traversals(folder, ring, meter, figures, draws):
                     figures["different"].append(f"{traversal}, {kind}, round {round + 1}")
             for system, kinds in told.items():
                 for kind, answer in kinds.items():
-                    kept = figures["traversals"][traversal][system].setdefault(kind, {"ms": [], "first": [], "requests": 0, "replicas": 0})
+                    empty = {"ms": [], "first": [], "requests": 0, "replicas": 0}
+                    kept = figures["traversals"][traversal][system].setdefault(kind, empty)
                     kept["ms"] += answer["ms"]
                     kept["first"].append(answer["ms"][0])
                     kept["requests"] += answer["requests"]
@@ -361,11 +365,10 @@ def clients(folder, ring, figures, draws):
     figures["clients"] = {"Knotwork": {}, "JanusGraph": {}}
     users = draws.sample(range(USERS), 200)
     log("eight clients of Knotwork")
-    server = Server(folder, ring)
-    for traversal in TRAVERSALS:
-        bolt_clients(server.port, traversal, users, CLIENTS, SECONDS)
-        figures["clients"]["Knotwork"][traversal] = bolt_clients(server.port, traversal, users, CLIENTS, SECONDS)
-    server.close()
+    with contextlib.closing(Server(folder, ring)) as server:
+        for traversal in TRAVERSALS:
+            bolt_clients(server.port, traversal, users, CLIENTS, SECONDS)
+            figures["clients"]["Knotwork"][traversal] = bolt_clients(server.port, traversal, users, CLIENTS, SECONDS)
     log("eight clients of JanusGraph")
     janus = Java(folder, "graph", ring, "1g")
     janus.ask("open", caches=True)
@@ -386,7 +389,7 @@ def race(folder, ring, figures):
               for _ in range(CLIENTS)]
     errors = [racer.communicate()[1] for racer in racers]
     took = time.monotonic() - start
-    count = [KNOT, "query", ring.store(), "MATCH (r:Race) RETURN count(r) AS n", "--format", "csv"]
+    count = [KNOT, "query", ring.store(), "MATCH (r:Race) RETURN count(r.key) AS n", "--format", "csv"]
     nodes = int(subprocess.run(count, check=True, capture_output=True, text=True).stdout.split()[-1])
     failed = [error.strip().splitlines()[-1] for error, racer in zip(errors, racers) if racer.returncode]
     figures["race"] = {"Knotwork": {"nodes": nodes, "seconds": took, "keys": KEYS, "failures": len(failed), "problems": failed}}
@@ -409,10 +412,9 @@ def kill(folder, ring, figures, draws):
 
     log("a node dies under Knotwork")
     # Without caches every query goes to the ring.
-    server = Server(folder, ring, "?cache=0")
-    bolt_clients(server.port, "preference", users, 4, SECONDS)
-    figures["kill"]["Knotwork"] = bolt_clients(server.port, "preference", users, 4, seconds, strike)
-    server.close()
+    with contextlib.closing(Server(folder, ring, "?cache=0")) as server:
+        bolt_clients(server.port, "preference", users, 4, SECONDS)
+        figures["kill"]["Knotwork"] = bolt_clients(server.port, "preference", users, 4, seconds, strike)
     keep(folder, figures)
     ring.revive()
     log("a node dies under JanusGraph")
@@ -446,7 +448,8 @@ def print_traversals(traversals):
     columns = [("Knotwork", ""), ("Knotwork", ", late"), ("JanusGraph", "")]
     for unit in ("ms", "requests"):
         if traversals:
-            print(f"\n| {unit} | Knotwork | Knotwork, `staleness=10s` | JanusGraph | ratio | ratio, `staleness=10s` |\n|---|---|---|---|---|---|")
+            print(f"\n| {unit} | Knotwork | Knotwork, `staleness=10s` | JanusGraph | ratio | ratio, `staleness=10s` |")
+            print("|---|---|---|---|---|---|")
         for name, told in traversals.items():
             for kind in ("cold", "warm", "hot"):
                 if not all(kind + late in told[system] for system, late in columns):
