@@ -7,6 +7,7 @@
 //! - `shell`: the interactive shell.
 //! - `format`: rows as table, CSV, JSON or JSON lines.
 //! - `values`: single values as text and as JSON.
+//! - `whole_file`: files that are there as a whole, or not at all.
 //! - `signals`: Ctrl-C.
 //! - `progress`: progress bars.
 //! - `failure`: what ends a command, and with which exit code.

@@ -195,7 +195,7 @@ impl Database {
         workload: &[WorkloadStatement],
         interrupt: &Interrupt,
     ) -> Result<Vec<Verification>> {
-        // What is not merged yet would be merged as the first index is made, which by itself changes times and bytes.
+        // The first index would merge what is not merged yet, which by itself changes times and bytes.
         self.checkpoint()?;
         let mut written: Vec<WorkloadStatement> = workload.to_vec();
         // As they were before rewrites whose gain is told with what follows.

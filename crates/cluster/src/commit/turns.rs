@@ -78,7 +78,7 @@ impl Turns {
             log.ring.tables.wait(ns);
             drop(waiting);
             let now_ns = log.settings.clock.now_ns();
-            // What cannot be read now the append finds.
+            // The append finds the records that cannot be read now.
             let has_more = log.records_ahead(log.tail()).is_ok_and(|records| !records.is_empty());
             let left = before(log.writers(), log.writer);
             // Those before it do not come, or were all there.
@@ -98,7 +98,7 @@ fn before(writers: impl IntoIterator<Item = u64>, own: u64) -> usize {
         if seen.contains(&writer) {
             continue;
         }
-        // Where all take turns, a process's last record is as many places back as there are others behind it.
+        // A process's last record is as many places back as there are others behind it, where all take turns.
         if distance > 2 * seen.len() + 1 {
             break;
         }

@@ -1,4 +1,4 @@
-//! What a query writes, as far as its text says.
+//! Writes of a query, as far as its text says.
 
 use super::{Clause, ClauseKind, Query, RemoveItemKind, SetItemKind};
 

@@ -1,8 +1,8 @@
 //! Prediction: the time of a plan, from what the operators of another plan of the same statement took.
 //!
 //! An operator that both plans have takes what it took, less if fewer rows come to it. One that only the new plan has takes the unit costs of
-//! its work ([`costs`]), times the factor by which units were off for the operator of that name that it replaces; if there is none, by
-//! which they were off for the present plan. The rest of the time (compiling, giving rows) stays. `knot advise --verify` says how near
+//! its work ([`costs`]), times the factor by which units were off for the present plan; by a rewrite alone, for the operator of that name that
+//! it replaces. The rest of the time (compiling, giving rows) stays. `knot advise --verify` says how near
 //! that comes.
 
 use std::sync::Arc;
@@ -185,8 +185,9 @@ pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: Option<&Candidate>,
             at.and_then(|at| left[at].take())
         })
         .collect();
-    // Another text gives the same rows. With an index in the place of a condition, an operator above may give others.
-    let corrected = if candidate.is_none() { &replaced[..] } else { &[] };
+    // Another text gives the same rows from the same edges, so what was off stays off. An index or a sort key is there to change that.
+    let is_rewrite = candidate.is_none();
+    let corrected = if is_rewrite { &replaced[..] } else { &[] };
     let rows = rows_of(&told, &same, corrected, candidate.and_then(|candidate| picked(basis, candidate)));
     let new = lines(plan, &rows, view);
     let operators: f64 = new
@@ -195,7 +196,7 @@ pub(super) fn predict(basis: &Basis, plan: &Plan, candidate: Option<&Candidate>,
         .map(|(line, (same, replaced))| match same {
             Some(before) if before.rows_in > 0.0 => before.ns * (line.rows_in / before.rows_in).min(1.0),
             Some(before) => before.ns,
-            None => line.ns * replaced.and_then(Line::factor).unwrap_or(basis.factor),
+            None => line.ns * replaced.filter(|_| is_rewrite).and_then(Line::factor).unwrap_or(basis.factor),
         })
         .sum();
     let of_operators: f64 = basis.lines.iter().map(|line| line.ns).sum();
