@@ -2,6 +2,7 @@
 //! and the others in one round trip.
 
 mod events;
+mod joined;
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -139,15 +140,38 @@ impl Reader {
         count_hits(asked - missing.len(), missing.len());
         if !missing.is_empty() {
             let began = self.cache.begin();
-            let slices: Vec<Slice> = missing.iter().map(|(_, wanted)| wanted.slice.clone()).collect();
-            for ((at, wanted), rows) in missing.into_iter().zip(self.ring.read(&slices)?) {
-                let rows = Packed::new(wanted.slice.table, &rows)?;
+            for (at, wanted, rows) in self.read_joined(missing)? {
                 self.cache.put(wanted.unit, wanted.bounds, rows.clone(), began);
                 found[at] = Some(rows);
             }
         }
         self.log.confirm(self.at)?;
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Rows of slices in one round trip, those of neighbouring nodes by one request.
+    fn read_joined(&self, missing: Vec<(usize, Wanted)>) -> Result<Vec<(usize, Wanted, Packed)>> {
+        let state = self.log.state();
+        let (edges, of_type) = (state.statistics.edges, &state.statistics.edges_by_type);
+        let is_only_type = |field: &Field| match field {
+            Field::Int(number) => of_type.iter().any(|(id, count)| i64::from(id.0) == *number && *count == edges),
+            Field::Bytes(_) => false,
+        };
+        let slices: Vec<&Slice> = missing.iter().map(|(_, wanted)| &wanted.slice).collect();
+        let requests = joined::joined(&slices, &is_only_type);
+        let asked: Vec<Slice> = requests.iter().map(|request| request.slice.clone()).collect();
+        let mut answers: Vec<Option<Packed>> = vec![None; missing.len()];
+        for (request, rows) in requests.iter().zip(self.ring.read(&asked)?) {
+            for &at in &request.members {
+                let slice = slices[at];
+                answers[at] = Some(match request.members.len() {
+                    1 => Packed::new(slice.table, &rows)?,
+                    _ => Packed::new(slice.table, joined::rows_of(&rows, slice))?,
+                });
+            }
+        }
+        let answered = missing.into_iter().zip(answers);
+        Ok(answered.filter_map(|((at, wanted), rows)| Some((at, wanted, rows?))).collect())
     }
 
     /// Rows of nodes or edges by id; those that are not kept are read in one round trip, by buckets, and kept.

@@ -75,7 +75,9 @@ fn statements_run_on_a_server() {
     assert!(message.starts_with("CONNECTION: cannot connect to bolt://127.0.0.1"), "{message}");
 }
 
+/// A measurement that goes on asking would take half a minute.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time from the end of a real process to that of another is measured")]
 fn a_server_that_is_lost_ends_its_measurement() {
     let folder = Folder::new();
     folder.run(&["generate", "barabasi", "-n", "2k", "-o", "s.knot"]).ok();

@@ -67,6 +67,7 @@ struct Inner {
 pub(crate) struct Counts {
     pub(crate) writes: u64,
     pub(crate) reads: u64,
+    pub(crate) slices: u64,
     pub(crate) appends: u64,
     /// Pages of scans that were read, and those that were asked for again after no answer.
     pub(crate) pages: u64,

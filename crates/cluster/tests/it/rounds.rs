@@ -38,12 +38,16 @@ fn questions_and_commits_take_few_round_trips() {
     let view = view.expect("a snapshot was taken");
     let nodes: Vec<NodeId> = named(&*view).expect("reading").into_iter().map(|(_, node)| node).collect();
     rounds("properties of 1,000 nodes", 1, &mut || drop(view.all_node_properties(&many).expect("reading")));
+    let slices = ring.counts().slices;
     rounds("edges of 1,000 nodes", 1, &mut || {
-        let expand = Expand { edge_ids: EdgeIds::Include, ..Expand::default() };
+        let types = view.schema().edge_type("E").map(|edge_type| vec![edge_type]);
+        let expand = Expand { edge_ids: EdgeIds::Include, types, ..Expand::default() };
         let mut cursor = view.expand(&many, &expand).expect("expanding");
         let mut batch = EdgeBatch::default();
         while cursor.next(&mut batch).expect("expanding on") {}
     });
+    let slices = ring.counts().slices - slices;
+    assert!((32..40).contains(&slices), "32 neighbouring nodes lie in one partition: {slices} slices");
     let ids: Vec<_> = edges(&*view, nodes[0]).expect("reading").into_iter().map(|(_, edge)| edge).collect();
     rounds("properties of edges by id", 1, &mut || drop(view.all_edge_properties(&ids).expect("reading")));
     let (label, key) = (view.schema().label("N").expect("a label"), view.schema().property_key("name").expect("a key"));

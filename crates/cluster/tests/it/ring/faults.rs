@@ -154,6 +154,7 @@ impl Inner {
     /// Reads slices, each of a majority, which is repaired.
     pub(super) fn read(&mut self, slices: &[Slice]) -> Result<Vec<Vec<Row>>, Fault> {
         self.counts.reads += 1;
+        self.counts.slices += slices.len() as u64;
         let answers: Result<Vec<Vec<Row>>, Fault> = slices.iter().map(|slice| self.read_slice(slice)).collect();
         if self.random.chance(self.faults.lost_read) {
             return Err(timed_out("read"));
