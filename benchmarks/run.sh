@@ -12,7 +12,8 @@
 # Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
 # Advice compared with what it brings (advice.py). Estimated times compared with measured ones (estimates.py).
 # A server beside Neo4j, if NEO4J names a folder with its jars (server.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice estimates analytics analytics_large python sources server introspect"
+# A ring of Cassandra nodes beside JanusGraph, which only PARTS=ring asks for (ring.py).
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice estimates analytics analytics_large python sources server introspect ring"
 # chooses. With BASE, a folder with the programs of another build as in target/release, and PEERS=base, the parts graph, cypher,
 # and analytics compare the two builds.
 set -euo pipefail
@@ -44,6 +45,9 @@ for part in $parts; do
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
     advice)
       mkdir -p "$cache/advice"; KNOT=target/release/knot "$python" benchmarks/advice.py "$cache/advice" "${CASES:-100}" ${SEED:+"$SEED"} ;;
+    ring)
+      "$python" -c 'import neo4j' 2>/dev/null || "$python" -m pip install --quiet neo4j
+      KNOT=target/release/knot "$python" benchmarks/ring.py "$cache/ring" ;;
     estimates) KNOT=target/release/knot "$python" benchmarks/estimates.py "$cache/estimates" ;;
     server)
       "$python" -c 'import neo4j' 2>/dev/null || "$cache/env/bin/pip" install --quiet neo4j==6.0.3
