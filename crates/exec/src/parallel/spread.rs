@@ -97,6 +97,10 @@ impl Spread {
     fn ranges(&self, runtime: &Runtime<'_>, rows: &Chunk) -> Result<Option<Vec<Range<u64>>>> {
         let (from, places) = nodes_in(&rows.columns[self.from], "the start of a pattern")?;
         let view = runtime.view();
+        // A distant store would read all edges to count them.
+        if view.view().capabilities().is_remote {
+            return Ok(None);
+        }
         let Some(expand) = expansion(view.view(), self.direction, &self.types, EdgeIds::Omit) else { return Ok(None) };
         let degrees = view.view().degrees(&from, self.direction, expand.types.as_deref())?;
         let edges: u64 = degrees.iter().sum();
