@@ -19,6 +19,8 @@ use crate::arguments::AdviseArguments;
 use crate::failure::Outcome;
 use crate::{progress, signals, values};
 
+/// Bytes that are not merged, and so not in the statistics, up to which that matters little.
+const UNMERGED_MAX: usize = 4 << 20;
 /// Characters of a statement that are shown.
 const STATEMENT_CHARS: usize = 120;
 
@@ -30,6 +32,11 @@ pub(super) fn run(arguments: &AdviseArguments) -> Outcome<()> {
     let memory_bytes_max = super::memory_limit(arguments.memory_limit.as_deref())?;
     let config = Config { access: Access::ReadOnly, memory_bytes_max, ..Config::default() };
     let database = super::open_with(&arguments.store, config.clone())?;
+    let unmerged = database.info()?.memtable_bytes;
+    if unmerged > UNMERGED_MAX {
+        let bytes = HumanBytes(unmerged as u64);
+        tell!("note: {bytes} are not yet merged, of which little is known: predictions are better after knot compact");
+    }
     let interrupt = Interrupt::new();
     let _cancelling = signals::cancel_with(interrupt.clone());
     let advice = progress::watch_query(&interrupt, || database.advise(&workload, &interrupt))?;
