@@ -25,7 +25,7 @@ pub struct LineLog {
 #[derive(Debug)]
 struct State {
     file: File,
-    /// What is still to be written of the line with which the file begins, or this part of it.
+    /// Bytes still to be written of the line with which the file begins.
     head: Vec<u8>,
     /// Lines that could not be written since the last one that was.
     lost: u64,
@@ -67,7 +67,7 @@ impl LineLog {
         let end = if head.is_empty() { "" } else { "\n" };
         let mut state = State { file, head: [left, end].concat().into(), lost: 0, lost_in_all: 0, is_torn };
         if !state.head.is_empty() {
-            // What cannot be written now is tried again in front of the first line.
+            // Bytes that cannot be written now are tried again in front of the first line.
             let _ = state.append(b"");
         }
         Ok(LineLog { path: path.to_path_buf(), state: Mutex::new(state), tell: OnceLock::new() })

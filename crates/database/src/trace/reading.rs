@@ -51,7 +51,7 @@ impl Trace {
         })
     }
 
-    /// What is missing of the part that was read: a sentence for each reason.
+    /// Gaps of the part that was read: a sentence for each reason.
     pub fn gaps(&self) -> Vec<String> {
         let counted = |count: u64, one: &str, many: &str| match count {
             0 => None,
