@@ -15,7 +15,7 @@ use crate::log::Log;
 /// Appends after a lost one before which a process still looks whose turn it is.
 const CALM_APPENDS: u32 = 16;
 /// Factor by which the time of an append may become longer from one to the next: most of what is above is waiting.
-const SLOWER_MAX: f64 = 1.25;
+const SLOWER_MAX: f64 = 1.02;
 /// Losses one after the other beyond which the time that is drawn grows no more.
 const LOSSES_MAX: u32 = 5;
 /// Time that is waited at most.
@@ -138,8 +138,8 @@ mod tests {
         state.ended(1_000, false);
         assert_eq!((state.contended, state.append_ns), (0, 1_000));
         state.ended(9_000, true);
-        assert_eq!((state.contended, state.append_ns), (CALM_APPENDS, 1_250), "an append that waited says little");
-        assert_eq!((state.wait_ns(0, 0), state.wait_ns(3, 0), state.wait_ns(3, 100)), (0, 3_750, 3_850));
+        assert_eq!((state.contended, state.append_ns), (CALM_APPENDS, 1_020), "an append that waited says little");
+        assert_eq!((state.wait_ns(0, 0), state.wait_ns(3, 0), state.wait_ns(3, 100)), (0, 3_060, 3_160));
         (0..CALM_APPENDS).for_each(|_| state.ended(1_000, false));
         assert_eq!((state.contended, state.losses, state.append_ns), (0, 0, 1_000));
     }
