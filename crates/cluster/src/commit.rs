@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use model::{Error, ErrorCode, Result, error, meter};
 
-use crate::log::{Log, OwnRows, Records};
+use crate::log::{Log, OwnRows, Records, last_without_gap};
 use crate::record::Record;
 use crate::ring::Attempt;
 
@@ -149,15 +149,6 @@ impl Queue {
             }
         }
     }
-}
-
-/// The last of the records that follow each other from one on.
-fn last_without_gap(known: &Records, from: u64) -> u64 {
-    let mut last = from;
-    while known.contains_key(&(last + 1)) {
-        last += 1;
-    }
-    last
 }
 
 fn outcome_unknown(cause: &Error) -> Error {

@@ -110,6 +110,15 @@ impl Followed {
     }
 }
 
+/// The last of the records that follow each other from one on.
+pub(crate) fn last_without_gap(known: &Records, from: u64) -> u64 {
+    let mut last = from;
+    while known.contains_key(&(last + 1)) {
+        last += 1;
+    }
+    last
+}
+
 /// Units of the cache that a record touches: those of its rows, if all of them stand in it, otherwise all.
 fn touched_by_short(sequence: u64, record: &Record, cache: &Cache) -> Touched {
     if !cache.is_on() || record.is_of_load() {
@@ -153,7 +162,7 @@ impl Log {
     /// The last of the records that this process knows without a gap.
     pub(crate) fn tail(&self) -> u64 {
         let followed = self.followed();
-        (followed.state.sequence..).find(|sequence| !followed.ahead.contains_key(&(sequence + 1))).unwrap_or_default()
+        last_without_gap(&followed.ahead, followed.state.sequence)
     }
 
     /// Writers of the last records that this process knows, the last first.

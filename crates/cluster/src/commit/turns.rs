@@ -47,8 +47,8 @@ impl State {
         }
     }
 
-    /// Nanoseconds to wait behind so many others. Those that lost several times may take each other for gone: what is drawn
-    /// sets them apart.
+    /// Nanoseconds to wait behind so many others, and a random part: processes that lost several times may take each other
+    /// for gone, and would append at the same time.
     fn wait_ns(&self, others: usize, draw: u64) -> u64 {
         let drawn = match self.losses {
             0 | 1 => self.append_ns / 4,
@@ -71,8 +71,11 @@ impl Turns {
 
     /// Waits until it is this process's turn, if others append, and reads what they appended: the time when it was waited.
     pub(super) fn wait(&self, log: &Log) -> u64 {
+        if self.lock().contended == 0 {
+            return log.settings.clock.now_ns();
+        }
         let mut others = before(log.writers(), log.writer);
-        while self.lock().contended > 0 {
+        loop {
             let ns = self.lock().wait_ns(others, log.settings.random.next_u64());
             let waiting = meter::waiting(meter::Wait::Log);
             log.ring.tables.wait(ns);
@@ -87,7 +90,6 @@ impl Turns {
             }
             others = left;
         }
-        log.settings.clock.now_ns()
     }
 }
 

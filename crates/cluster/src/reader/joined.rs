@@ -41,13 +41,12 @@ pub(super) fn joined(slices: &[&Slice], is_only_type: &dyn Fn(&Field) -> bool) -
     places.sort_unstable();
     let follows = |before: i64, node: i64| node.checked_sub(before).is_some_and(|gap| gap <= 1);
     for run in places.chunk_by(|(a, _), (b, _)| (a.0, a.1) == (b.0, b.1) && follows(a.2, b.2)) {
-        let ((table, partition, first), at) = run[0];
+        let (table, partition, first) = run[0].0;
         let last = run[run.len() - 1].0.2;
         if first == last {
             joined.extend(run.iter().map(|(_, at)| alone(*at)));
             continue;
         }
-        debug_assert_eq!(slices[at].table, table, "a run is of one table");
         let slice = Slice::new(table, partition.to_vec(), Vec::new())
             .between(Bound::Included(Field::Int(first)), Bound::Included(Field::Int(last)));
         joined.push(Joined { slice, members: run.iter().map(|(_, at)| *at).collect() });

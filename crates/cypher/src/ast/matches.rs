@@ -6,9 +6,13 @@ impl Query {
     /// Calls `look` with each `MATCH`, in the order written: of the query, of `CALL { … }`, and of `EXISTS { … }`, `COUNT { … }` and
     /// `COLLECT { … }` in the conditions of a `MATCH`. What a column without a name is called by is left out.
     pub fn each_match<'q>(&'q self, look: &mut dyn FnMut(&'q MatchClause)) {
+        self.clauses().for_each(|clause| of_clause(clause, look));
+    }
+
+    /// The clauses of the query and of its unions, without those of subqueries.
+    pub(super) fn clauses(&self) -> impl Iterator<Item = &Clause> {
         let unions = self.unions.iter().map(|union| &union.query);
-        let clauses = std::iter::once(&self.first).chain(unions).flat_map(|single| &single.clauses);
-        clauses.for_each(|clause| of_clause(clause, look));
+        std::iter::once(&self.first).chain(unions).flat_map(|single| &single.clauses)
     }
 }
 

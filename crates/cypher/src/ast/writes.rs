@@ -4,7 +4,7 @@ use super::{Clause, ClauseKind, Query, RemoveItemKind, SetItemKind};
 
 impl Query {
     /// The properties that it sets by their names; `None` if it makes nodes or edges, gives or takes labels, or sets what is not named.
-    /// What it removes is not told.
+    /// Properties that it removes are left out.
     pub fn properties_set(&self) -> Option<Vec<&str>> {
         let mut keys = Vec::new();
         of_query(self, &mut keys).then_some(keys)
@@ -12,8 +12,7 @@ impl Query {
 }
 
 fn of_query<'q>(query: &'q Query, keys: &mut Vec<&'q str>) -> bool {
-    let unions = query.unions.iter().map(|union| &union.query);
-    std::iter::once(&query.first).chain(unions).flat_map(|single| &single.clauses).all(|clause| of_clause(clause, keys))
+    query.clauses().all(|clause| of_clause(clause, keys))
 }
 
 /// Adds what a clause sets; false if that is more than properties by their names.
