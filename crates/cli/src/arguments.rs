@@ -743,7 +743,7 @@ pub(crate) struct BenchReportArguments {
 /// `knot bench compare`.
 ///
 /// An operation is slower if its median is, the interval of 95 % of the ratio leaves out 1, and the ratio is beyond the noise
-/// between runs of the same. docs/introspect.md tells how to read the table.
+/// between measurements of the same. docs/introspect.md tells how to read the table.
 #[derive(Args)]
 pub(crate) struct BenchCompareArguments {
     /// The base, as knot introspect --json wrote it
@@ -755,6 +755,9 @@ pub(crate) struct BenchCompareArguments {
     /// Another measurement of the base; may be given several times: a change must exceed the noise between them
     #[arg(long, value_name = "JSON")]
     pub(crate) again: Vec<PathBuf>,
+    /// Another measurement of the new; may be given several times: a change must be in all of them
+    #[arg(long, value_name = "JSON")]
+    pub(crate) new_again: Vec<PathBuf>,
     /// Slowdown up to which the exit code is 0
     #[arg(long, value_name = "PERCENT", default_value = "10%")]
     pub(crate) fail_over: String,

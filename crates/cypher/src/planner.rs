@@ -338,7 +338,7 @@ impl<'a> Planner<'a> {
     }
 
     fn selectivity(&self, predicates: &[Expression], stream: &Stream) -> f64 {
-        let labels = |slot: SlotId| stream.labels.get(&slot).map_or(&[][..], Vec::as_slice);
+        let labels = |slot: SlotId| stream.labels.get(&slot).map(Vec::as_slice);
         let predicates: Vec<&Expression> = predicates.iter().collect();
         cost::CostModel::new(self.context).selectivities(&predicates, &labels).into_iter().product()
     }

@@ -1,17 +1,19 @@
 //! Two measurements compared: ratios of medians with their intervals, judged against the noise between runs of the same.
 //!
 //! The interval is that of the bootstrap: both sets of times are drawn anew, with replacement, many times. It tells the
-//! spread within a run. That between runs of the same program is larger, so a change must also be beyond the *noise floor*:
-//! the ratio that nine tenths of operations of the layer do not exceed between the two measurements of the base that differ most,
-//! or, without a repetition, from the first to the second half of the calls of a run.
+//! spread within a run. That between runs of the same program is larger, so a change must also be beyond the *noise*
+//! ([`noise`]), which is bounded for all operations together. Where a side was measured several times, an operation has
+//! changed only if each measurement of the one is on the same side of each measurement of the other.
 //!
 //! After: Efron, "Bootstrap methods: another look at the jackknife", 1979.
 
+mod noise;
 mod text;
 
 use model::{Error, ErrorCode, Interrupt, Result};
 
-use crate::random::Stream;
+use noise::{Noise, Spread};
+
 use crate::report::{Stored, StoredRun};
 
 pub use text::to_text;
@@ -21,8 +23,6 @@ const RESAMPLES: usize = 400;
 const OUTSIDE: usize = RESAMPLES / 40;
 /// Calls on both sides below which nothing is judged.
 const CALLS_MIN: usize = 8;
-/// Smallest noise floor: what is below is of no interest.
-const FLOOR_MIN: f64 = 1.02;
 /// Ratio of a limit of the machines beyond which the machine is not the same.
 const LIMIT_RATIO_MAX: f64 = 1.3;
 
@@ -57,7 +57,7 @@ pub struct Change {
     pub layer: String,
     /// Operation, way, state of the caches, choice of the starts.
     pub name: [String; 4],
-    /// Median of the base in nanoseconds.
+    /// Median of the base in nanoseconds. Of several measurements of a side, those two stand here whose medians are nearest.
     pub base_ns: f64,
     /// Median of the other in nanoseconds.
     pub new_ns: f64,
@@ -66,7 +66,7 @@ pub struct Change {
     /// Interval of 95 % of the ratio.
     pub interval: (f64, f64),
     /// Ratio up to which a change is noise.
-    pub floor: f64,
+    pub noise: f64,
     /// Judgement of it.
     pub verdict: Verdict,
 }
@@ -82,7 +82,7 @@ pub struct Comparison {
     pub only_base: Vec<String>,
     /// Runs that the base lacks.
     pub only_new: Vec<String>,
-    /// True if the noise floor is that of a repetition of the base.
+    /// True if there is a repetition of a side, from which the noise is known.
     pub is_repeated: bool,
     /// Ratio that is allowed.
     pub ratio_max: f64,
@@ -97,35 +97,39 @@ impl Comparison {
     }
 }
 
-/// Compares a measurement with its base. `again` are further measurements of the base, for the noise between runs.
-pub fn compare(
-    base: &Stored,
-    new: &Stored,
-    again: &[Stored],
-    options: &CompareOptions,
-    interrupt: &Interrupt,
-) -> Result<Comparison> {
-    let mut doubts = check_alike(base, new)?;
-    for other in again {
-        check_alike(base, other)?;
+/// Compares measurements with those of the base. The first of each side is named and looked for missing operations; more of
+/// them show the noise between runs, and a change must be in all.
+///
+/// # Errors
+/// `ARGUMENT` if a side has no calls, or graphs or machines differ; `CANCELLED`.
+pub fn compare(base: &[Stored], new: &[Stored], options: &CompareOptions, interrupt: &Interrupt) -> Result<Comparison> {
+    let ([first, ..], [other, ..]) = (base, new) else {
+        return Err(Error::new(ErrorCode::Argument, "a comparison needs two measurements"));
+    };
+    let mut doubts = check_alike(first, other)?;
+    for repetition in base[1..].iter().chain(&new[1..]) {
+        check_alike(first, repetition)?;
     }
-    let floors = Floors::of(base, new, again);
-    let mut changes = Vec::new();
-    for run in base.runs.iter().filter(|run| run.calls > 0) {
+    let mut runs = Vec::new();
+    for run in first.runs.iter().filter(|run| run.calls > 0 && twin(other, run).is_some()) {
         interrupt.check()?;
-        if let Some(other) = twin(new, run) {
-            changes.push(change(run, other, floors.of_run(run), options));
-        }
+        let spreads = |side: &[Stored], numbered: usize| -> Vec<Spread> {
+            let twins = side.iter().enumerate().filter_map(|(at, of)| Some((at, twin(of, run)?)));
+            twins.map(|(at, twin)| Spread::of(twin, options.seed, numbered + at)).collect()
+        };
+        runs.push(Compared { run, base: spreads(base, 0), new: spreads(new, base.len()) });
     }
-    if new.disagreements != base.disagreements {
-        doubts.push(format!("answers of calls and statements differ: {}", new.disagreements.join(", ")));
+    let noise = Noise::of(&runs);
+    let changes = runs.iter().map(|held| change(held, &noise, options)).collect();
+    if new.iter().any(|new| new.disagreements != first.disagreements) {
+        doubts.push(format!("answers of calls and statements differ: {}", other.disagreements.join(", ")));
     }
     Ok(Comparison {
-        names: [base.name.clone(), new.name.clone()],
+        names: [first.name.clone(), other.name.clone()],
         changes,
-        only_base: missing(base, new),
-        only_new: missing(new, base),
-        is_repeated: !again.is_empty(),
+        only_base: missing(first, other),
+        only_new: missing(other, first),
+        is_repeated: base.len().max(new.len()) > 1,
         ratio_max: options.ratio_max,
         doubts,
     })
@@ -183,108 +187,44 @@ fn missing(from: &Stored, to: &Stored) -> Vec<String> {
     gone.map(|run| key(run).join(", ")).collect()
 }
 
-fn change(base: &StoredRun, new: &StoredRun, floor: f64, options: &CompareOptions) -> Change {
-    let ratio = ratio_of_medians(&mut base.samples_ns.clone(), &mut new.samples_ns.clone());
-    let interval = bootstrap(base, new, options.seed);
-    let is_beyond = ratio > floor || ratio < 1.0 / floor;
+/// A run in all measurements of both sides.
+struct Compared<'a> {
+    run: &'a StoredRun,
+    base: Vec<Spread>,
+    new: Vec<Spread>,
+}
+
+fn change(Compared { run, base, new }: &Compared, noise: &Noise, options: &CompareOptions) -> Change {
+    let (before, after) = told_pair(base, new);
+    let ratio = (after.median_ln - before.median_ln).exp();
+    let interval = after.interval_over(before);
+    let bound = noise.bound(run, before, after);
     let verdict = match ratio {
-        _ if base.samples_ns.len().min(new.samples_ns.len()) < CALLS_MIN => Verdict::TooFew,
-        ratio if is_beyond && interval.0 > 1.0 && ratio > options.ratio_max => Verdict::Fails,
-        _ if is_beyond && interval.0 > 1.0 => Verdict::Slower,
-        _ if is_beyond && interval.1 < 1.0 => Verdict::Faster,
+        _ if before.calls.min(after.calls) < CALLS_MIN => Verdict::TooFew,
+        ratio if ratio > bound.max(options.ratio_max) && interval.0 > 1.0 => Verdict::Fails,
+        ratio if ratio > bound && interval.0 > 1.0 => Verdict::Slower,
+        ratio if ratio < 1.0 / bound && interval.1 < 1.0 => Verdict::Faster,
         _ => Verdict::Same,
     };
     Change {
-        layer: base.layer.clone(),
-        name: key(base).map(str::to_owned),
-        base_ns: base.p50_ns,
-        new_ns: new.p50_ns,
+        layer: run.layer.clone(),
+        name: key(run).map(str::to_owned),
+        base_ns: before.median_ln.exp(),
+        new_ns: after.median_ln.exp(),
         ratio,
         interval,
-        floor,
+        noise: bound,
         verdict,
     }
 }
 
-/// The ratio of the medians of two sets of times.
-fn ratio_of_medians(base: &mut [f64], new: &mut [f64]) -> f64 {
-    let middle = |times: &mut [f64]| match times.len() {
-        0 => 1.0,
-        count => *times.select_nth_unstable_by(count / 2, f64::total_cmp).1,
-    };
-    let below = middle(base).max(1e-9);
-    middle(new) / below
-}
-
-/// The interval of 95 % of the ratio of medians.
-fn bootstrap(base: &StoredRun, new: &StoredRun, seed: u64) -> (f64, f64) {
-    let stream = Stream::new(seed, &key(base).join(","));
-    let mut ratios: Vec<f64> = (0..RESAMPLES as u64)
-        .map(|number| {
-            let mut draws = stream.draws(number);
-            let mut draw = |times: &[f64]| -> Vec<f64> {
-                times.iter().map(|_| times[draws.below(times.len() as u64) as usize]).collect()
-            };
-            let (mut base, mut new) = (draw(&base.samples_ns), draw(&new.samples_ns));
-            ratio_of_medians(&mut base, &mut new)
-        })
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    (ratios[OUTSIDE], ratios[RESAMPLES - 1 - OUTSIDE])
-}
-
-/// Noise floors by layer, way and state of the caches.
-struct Floors(Vec<([String; 3], f64)>);
-
-impl Floors {
-    fn of(base: &Stored, new: &Stored, again: &[Stored]) -> Floors {
-        let mut floors = Floors(Vec::new());
-        let bases: Vec<&Stored> = [base].into_iter().chain(again).collect();
-        for (at, one) in bases.iter().enumerate() {
-            for other in &bases[at + 1..] {
-                let pairs = one.runs.iter().filter_map(|run| Some((run, &twin(other, run)?.samples_ns[..])));
-                floors.raise(pairs.map(|(run, other)| (run, &run.samples_ns[..], other)));
-            }
-        }
-        if again.is_empty() {
-            for stored in [base, new] {
-                let halves = stored.runs.iter().map(|run| (run, run.samples_ns.split_at(run.samples_ns.len() / 2)));
-                floors.raise(halves.map(|(run, (first, second))| (run, first, second)));
-            }
-        }
-        floors
-    }
-
-    /// Raises each floor to the ratio that nine tenths of the pairs of times do not exceed.
-    fn raise<'a>(&mut self, pairs: impl Iterator<Item = (&'a StoredRun, &'a [f64], &'a [f64])>) {
-        let mut ratios: Vec<([String; 3], Vec<f64>)> = Vec::new();
-        for (run, one, other) in pairs.filter(|(_, one, other)| one.len().min(other.len()) >= CALLS_MIN) {
-            let ratio = ratio_of_medians(&mut one.to_vec(), &mut other.to_vec());
-            let ratio = ratio.max(1.0 / ratio.max(1e-9));
-            let key = Floors::key(run);
-            match ratios.iter_mut().find(|(held, _)| *held == key) {
-                Some((_, held)) => held.push(ratio),
-                None => ratios.push((key, vec![ratio])),
-            }
-        }
-        for (key, mut held) in ratios {
-            held.sort_by(f64::total_cmp);
-            let floor = held[(held.len() * 9).div_ceil(10) - 1].max(FLOOR_MIN);
-            match self.0.iter_mut().find(|(of, _)| *of == key) {
-                Some((_, raised)) => *raised = raised.max(floor),
-                None => self.0.push((key, floor)),
-            }
-        }
-    }
-
-    fn key(run: &StoredRun) -> [String; 3] {
-        [run.layer.clone(), run.way.clone(), run.regime.clone()]
-    }
-
-    fn of_run(&self, run: &StoredRun) -> f64 {
-        let key = Floors::key(run);
-        self.0.iter().find(|(held, _)| *held == key).map_or(FLOOR_MIN, |(_, floor)| *floor)
-    }
+/// Two measurements, one of each side, which stand for all: those whose medians are nearest to each other, so that a change is
+/// in all the others too.
+fn told_pair<'a>(base: &'a [Spread], new: &'a [Spread]) -> (&'a Spread, &'a Spread) {
+    let pairs = base.iter().flat_map(|base| new.iter().map(move |new| (base, new)));
+    let difference = |(base, new): &(&Spread, &Spread)| (new.median_ln - base.median_ln).abs();
+    let nearest = pairs.min_by(|one, other| difference(one).total_cmp(&difference(other)));
+    nearest.expect("a compared run is in both sides")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use database::{Error, Interrupt};
+use database::Error;
 use introspect::compare::{CompareOptions, compare, to_text};
 use introspect::report::{Stored, to_html};
 
@@ -27,14 +27,13 @@ fn report(arguments: &BenchReportArguments) -> Outcome<()> {
 
 fn compare_two(arguments: &BenchCompareArguments) -> Outcome<()> {
     let options = CompareOptions { ratio_max: 1.0 + share(&arguments.fail_over)?, seed: arguments.seed };
-    let (base, new) = (Stored::open(&arguments.base)?, Stored::open(&arguments.new)?);
-    let again = read(&arguments.again)?;
-    let interrupt = Interrupt::new();
-    let _cancelling = signals::cancel_with(interrupt.clone());
-    // Both may be of one store: the files tell them apart.
-    let name = |stored: Stored, file: &Path| Stored { name: file.display().to_string(), ..stored };
-    let (base, new) = (name(base, &arguments.base), name(new, &arguments.new));
-    let comparison = compare(&base, &new, &again, &options, &interrupt)?;
+    // All may be of one store: the files tell them apart.
+    let side = |first: &PathBuf, again: &[PathBuf]| -> Result<Vec<Stored>, Error> {
+        let files = std::iter::once(first).chain(again);
+        files.map(|file| Ok(Stored { name: file.display().to_string(), ..Stored::open(file)? })).collect()
+    };
+    let (base, new) = (side(&arguments.base, &arguments.again)?, side(&arguments.new, &arguments.new_again)?);
+    let comparison = signals::cancellable(|interrupt| compare(&base, &new, &options, interrupt))?;
     std::io::stdout().lock().write_all(to_text(&comparison, arguments.all).as_bytes())?;
     if comparison.fails() { Err(Failure::Reported) } else { Ok(()) }
 }

@@ -29,6 +29,9 @@ const OPEN_PATH_EDGES: u32 = 3;
 /// More paths than this from one node are not told apart.
 const PATHS_MAX: f64 = 1e7;
 
+/// The labels that a slot is known to carry; nothing for what is not known to be a node.
+pub(super) type LabelsOf<'f, 'l> = &'f dyn Fn(SlotId) -> Option<&'l [Arc<str>]>;
+
 /// Estimates from the counts of one store.
 #[derive(Clone, Copy)]
 pub(super) struct CostModel<'a> {
@@ -173,7 +176,7 @@ impl<'a> CostModel<'a> {
     }
 
     /// The share of rows for which a predicate is true.
-    pub(super) fn selectivity<'l>(&self, predicate: &Expression, labels: &dyn Fn(SlotId) -> &'l [Arc<str>]) -> f64 {
+    pub(super) fn selectivity<'l>(&self, predicate: &Expression, labels: LabelsOf<'_, 'l>) -> f64 {
         match &predicate.kind {
             ExpressionKind::And(items) => {
                 self.selectivities(&items.iter().collect::<Vec<_>>(), labels).into_iter().product()
@@ -207,11 +210,7 @@ impl<'a> CostModel<'a> {
 
     /// The share of rows that each predicate leaves of those that the ones before it leave. Two bounds of one property are
     /// a range: by themselves they would leave the product of two shares, however close to each other they are.
-    pub(super) fn selectivities<'l>(
-        &self,
-        predicates: &[&Expression],
-        labels: &dyn Fn(SlotId) -> &'l [Arc<str>],
-    ) -> Vec<f64> {
+    pub(super) fn selectivities<'l>(&self, predicates: &[&Expression], labels: LabelsOf<'_, 'l>) -> Vec<f64> {
         let mut shares: Vec<f64> = predicates.iter().map(|predicate| self.selectivity(predicate, labels)).collect();
         let bounds: Vec<Option<Bound<'_>>> = predicates.iter().map(|predicate| Bound::of(predicate)).collect();
         for (second, bound) in bounds.iter().enumerate() {
@@ -223,28 +222,30 @@ impl<'a> CostModel<'a> {
             let (lower, upper) = if bound.is_lower { (bound, other) } else { (other, bound) };
             let (slot, key) = bound.of;
             let of_label = |label: &Arc<str>| self.range_share(label, key, Some(lower.end), Some(upper.end));
-            if let Some(share) = labels(slot).iter().filter_map(of_label).reduce(f64::min) {
+            if let Some(share) = labels(slot).unwrap_or(&[]).iter().filter_map(of_label).reduce(f64::min) {
                 shares[second] = (share / shares[first].max(LEAST_SHARE)).min(1.0);
             }
         }
         shares
     }
 
-    fn equality<'l>(&self, left: &Expression, right: &Expression, labels: &dyn Fn(SlotId) -> &'l [Arc<str>]) -> f64 {
+    fn equality<'l>(&self, left: &Expression, right: &Expression, labels: LabelsOf<'_, 'l>) -> f64 {
         let unique = |side: &Expression| {
             let (slot, key) = property_of_slot(side)?;
-            let label = labels(slot).iter().find(|label| self.is_unique(label, key))?;
+            let label = labels(slot)?.iter().find(|label| self.is_unique(label, key))?;
             Some(1.0 / self.label(label).max(1.0))
         };
         let sketched = |side: &Expression| {
             let (slot, key) = property_of_slot(side)?;
-            let shares = labels(slot).iter().filter_map(|label| self.equal_share(label, key));
-            shares.reduce(f64::min)
+            match labels(slot)? {
+                [] => self.equal_share_of_all(key),
+                labels => labels.iter().filter_map(|label| self.equal_share(label, key)).reduce(f64::min),
+            }
         };
         // An index suggests selective values: its distinct values are estimated as the square root of the nodes.
         let indexed = |side: &Expression| {
             let (slot, key) = property_of_slot(side)?;
-            let label = labels(slot).iter().find(|label| self.is_indexed(label, key))?;
+            let label = labels(slot)?.iter().find(|label| self.is_indexed(label, key))?;
             Some((1.0 / self.label(label).max(1.0).sqrt()).min(EQUALITY))
         };
         let either = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
@@ -261,6 +262,18 @@ impl<'a> CostModel<'a> {
     /// The share of a label's nodes that have one certain value, as sketches tell.
     pub(super) fn equal_share(&self, label: &str, key: &str) -> Option<f64> {
         self.values(label, key).map(ValueSketch::equal_share)
+    }
+
+    /// The share of all nodes that have one certain value, as the sketches of all labels tell. A node with several labels counts for
+    /// each of them.
+    fn equal_share_of_all(&self, key: &str) -> Option<f64> {
+        let (schema, statistics) = (self.context.schema, self.statistics());
+        let key = schema.property_key(key)?;
+        let values = &statistics.sketches.as_ref()?.values;
+        let labels = (0..schema.labels.len() as u32).map(LabelId);
+        let of_label = |label| Some(values.get(&(label, key))?.equal_share() * statistics.label(label) as f64);
+        let nodes = labels.filter_map(of_label).reduce(|one, other| one + other)?;
+        Some((nodes / self.nodes()).clamp(LEAST_SHARE, 1.0))
     }
 
     /// The share of a label's nodes whose value lies between two ends, as sketches tell of numbers that the query names.
@@ -288,10 +301,10 @@ impl<'a> CostModel<'a> {
     }
 
     /// The share of rows in which a property is on one side of a number.
-    fn bounded<'l>(&self, predicate: &Expression, labels: &dyn Fn(SlotId) -> &'l [Arc<str>]) -> Option<f64> {
+    fn bounded<'l>(&self, predicate: &Expression, labels: LabelsOf<'_, 'l>) -> Option<f64> {
         let Bound { of: (slot, key), is_lower, end } = Bound::of(predicate)?;
         let (lower, upper) = if is_lower { (Some(end), None) } else { (None, Some(end)) };
-        labels(slot).iter().filter_map(|label| self.range_share(label, key, lower, upper)).reduce(f64::min)
+        labels(slot)?.iter().filter_map(|label| self.range_share(label, key, lower, upper)).reduce(f64::min)
     }
 
     fn is_indexed(&self, label: &str, key: &str) -> bool {

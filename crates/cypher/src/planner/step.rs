@@ -249,7 +249,8 @@ impl<'a> Problem<'a> {
 
     fn add_conditions(&mut self) {
         let predicates: Vec<&Expression> = self.graph.predicates.iter().collect();
-        let shares = self.cost.selectivities(&predicates, &|slot| self.labels_of(slot));
+        let is_node = |slot| self.graph.nodes.iter().any(|node| node.slot == slot);
+        let shares = self.cost.selectivities(&predicates, &|slot| is_node(slot).then(|| self.labels_of(slot)));
         for (predicate, selectivity) in predicates.into_iter().zip(shares) {
             let needs = self.needs(predicate);
             let kind = ConditionKind::Predicate(predicate.clone());

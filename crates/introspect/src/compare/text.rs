@@ -4,10 +4,12 @@ use super::{Change, Comparison, Verdict};
 use crate::findings::duration_text;
 use crate::report::table;
 
-/// The noise floor in a sentence.
-const REPEATED: &str = "noise: nine tenths of the operations of a layer, between measurements of the base\n";
-const NOT_REPEATED: &str = "noise: nine tenths of the operations of a layer, between the halves of the calls of a run
-hint: two measurements differ more; measure the base again, and pass it with --again\n";
+/// The noise in a sentence.
+const REPEATED: &str =
+    "noise: what no operation exceeds in 19 of 20 comparisons of the same, from measurements of one side\n";
+const NOT_REPEATED: &str =
+    "noise: what no operation exceeds in 19 of 20 comparisons of the same, from the halves of the calls of a run
+hint: two measurements differ more; measure both again, and pass them with --again and --new-again\n";
 
 /// The comparison; `all` shows what did not change too.
 pub fn to_text(held: &Comparison, all: bool) -> String {
@@ -45,7 +47,7 @@ fn row(change: &Change) -> Vec<String> {
     };
     let ratio = |ratio: f64| format!("{ratio:.3}");
     let times = [duration_text(change.base_ns), duration_text(change.new_ns)];
-    let ratios = [change.ratio, change.interval.0, change.interval.1, change.floor].map(ratio);
+    let ratios = [change.ratio, change.interval.0, change.interval.1, change.noise].map(ratio);
     change.name.iter().cloned().chain(times).chain(ratios).chain([verdict.to_owned()]).collect()
 }
 
