@@ -10,10 +10,10 @@
 # roads, and on Rome's if ROADS names a folder with it; and generated questions to attached databases beside SQL
 # (sources/questions.py).
 # Generated shapes of queries beside DuckDB, LadybugDB and NeuG, answers compared and ratios shown (shapes.py).
-# Advice compared with what it brings (advice.py). Estimated times compared with measured ones (estimates.py).
+# Advice compared with what it brings (advice.py). Comparisons of a program with itself (same.py). Estimated times compared with measured ones (estimates.py).
 # A server beside Neo4j, if NEO4J names a folder with its jars (server.py).
 # A ring of Cassandra nodes beside JanusGraph, which only PARTS=ring asks for (ring.py).
-# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice estimates analytics analytics_large python sources server introspect ring"
+# The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice same estimates analytics analytics_large python sources server introspect ring"
 # chooses. With BASE, a folder with the programs of another build as in target/release, and PEERS=base, the parts graph, cypher,
 # and analytics compare the two builds.
 set -euo pipefail
@@ -30,7 +30,7 @@ if ! [ -x "$cache/env/bin/python" ] || ! "$cache/env/bin/python" -c 'import duck
 fi
 python=$cache/env/bin/python
 
-parts=${PARTS:-graph store memory indexes cypher shapes advice estimates analytics analytics_large python sources server introspect}
+parts=${PARTS:-graph store memory indexes cypher shapes advice same estimates analytics analytics_large python sources server introspect}
 cargo build --release --quiet -p knotwork-cli
 cargo build --release --quiet -p knotwork-database --examples
 for part in $parts; do
@@ -45,6 +45,9 @@ for part in $parts; do
     cypher) "$python" benchmarks/cypher.py "$cache/cypher" ;;
     advice)
       mkdir -p "$cache/advice"; KNOT=target/release/knot "$python" benchmarks/advice.py "$cache/advice" "${CASES:-100}" ${SEED:+"$SEED"} ;;
+    same)
+      [ -d "$cache/same.knot" ] || target/release/knot generate barabasi --nodes 100k -o "$cache/same.knot"
+      KNOT=target/release/knot "$python" benchmarks/same.py "$cache/same.knot" ;;
     ring)
       "$python" -c 'import neo4j' 2>/dev/null || "$python" -m pip install --quiet neo4j
       KNOT=target/release/knot "$python" benchmarks/ring.py "$cache/ring" ;;

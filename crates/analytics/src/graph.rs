@@ -16,6 +16,7 @@ use std::sync::Arc;
 use model::error::Result;
 use model::id::NodeId;
 use model::interrupt::Interrupt;
+use model::procedure::Workspace;
 use model::store::Direction;
 
 pub use crate::execution::{Execution, Pace};
@@ -26,6 +27,7 @@ pub use pass_time::{Kernel, PassCost, Passes};
 
 use crate::graph_view::GraphView;
 use crate::numbering::Numbering;
+use crate::program::files::Place;
 use crate::rows;
 use crate::streamed::StreamedRows;
 
@@ -49,14 +51,16 @@ impl<'a> Graph<'a> {
         threads: usize,
         interrupt: &'a Interrupt,
     ) -> Result<Graph<'a>> {
-        Graph::open_at(selection, execution, Pace::full(threads), interrupt)
+        Graph::open_at(selection, execution, Pace::full(threads), None, interrupt)
     }
 
-    /// The same at a pace.
+    /// The same at a pace. With a workspace, edges of a store that has them in no order of use are copied to temporary files
+    /// once; without, the store is asked for them in each pass.
     pub fn open_at(
         selection: Selection<'a>,
         execution: Execution,
         pace: Pace,
+        workspace: Option<&'a dyn Workspace>,
         interrupt: &'a Interrupt,
     ) -> Result<Graph<'a>> {
         let Selection { view, projection, weight, sides } = selection;
@@ -66,7 +70,7 @@ impl<'a> Graph<'a> {
                 Ok(Graph::in_memory(Arc::new(built)))
             }
             Execution::Streaming | Execution::Windows => {
-                let rows = StreamedRows::new(selection, pace, interrupt)?;
+                let rows = StreamedRows::new(selection, pace, workspace.map(Place::Disk), interrupt)?;
                 Ok(Graph { direction: projection.direction, way: Way::Streamed(rows) })
             }
         }

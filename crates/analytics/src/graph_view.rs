@@ -141,7 +141,7 @@ impl GraphView {
         let is_undirected = projection.direction == Direction::Both;
         let wants_forward = is_undirected || sides != Sides::Backward;
         let wants_backward = !is_undirected && sides != Sides::Forward;
-        let streamed = StreamedRows::new(selection, Pace::full(threads), interrupt)?;
+        let streamed = StreamedRows::new(selection, Pace::full(threads), None, interrupt)?;
         let collect = |side| collect::collect(streamed.rows(), side, threads, interrupt);
         let forward = wants_forward.then(|| collect(Side::Forward)).transpose()?;
         let backward = wants_backward.then(|| collect(Side::Backward)).transpose()?;

@@ -25,7 +25,7 @@ use model::procedure::{Procedure, Workspace};
 use model::store::{Direction, ReadView, Topology};
 
 use crate::graph::choice::{Answer, Load};
-use crate::graph::{Estimate, Execution, Needs, Pace, Selection};
+use crate::graph::{Estimate, Execution, Graph, Needs, Pace, Selection};
 use crate::graph_view::Sides;
 use crate::held::Held;
 use crate::projection::Projection;
@@ -160,12 +160,11 @@ impl Kept {
                 .bytes;
         let _running = Held::take(workspace, "algo.keep", needed as usize)?;
         let nodes = change::Nodes::read(view, &projection, interrupt)?;
+        let graph = Graph::open_at(selection, Execution::Streaming, Pace::full(threads), Some(workspace), interrupt)?;
         let (state, error_bound) = match kind {
-            Kind::Components => {
-                (State::Components(Components::run(view, &projection, &nodes, threads, interrupt)?), 0.0)
-            }
+            Kind::Components => (State::Components(Components::run(&graph, &nodes, threads, interrupt)?), 0.0),
             Kind::Ranks { damping_factor, tolerance } => {
-                let ranks = Ranks::run(view, &projection, &nodes, damping_factor, tolerance, threads, interrupt)?;
+                let ranks = Ranks::run(&graph, &selection, &nodes, (damping_factor, tolerance), threads, interrupt)?;
                 let bound = ranks.error_bound();
                 (State::Ranks(ranks), bound)
             }

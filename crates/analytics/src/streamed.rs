@@ -1,15 +1,17 @@
-//! Rows that are read from the store each time they are asked for.
+//! Rows that are not held in memory: read from the store each time they are asked for, or from a copy in files.
 //!
 //! - [`partitioned`]: from the store's edge partitions, in sequential reads.
 //! - [`blocks`]: runs of edges made rows of consecutive nodes.
 //! - [`numbered`]: runs of edges with numbers for node ids, and with weights.
 //! - [`gathered`]: rows whose edges lie in several places, put together window by window.
 //! - [`resident`]: the edges of small partitions, read once.
-//! - [`expanded`]: by following the edges of batches of nodes, for stores without partitions.
+//! - [`copied`]: from temporary files, for stores without partitions that give all their edges.
+//! - [`expanded`]: by following the edges of batches of nodes, for other stores.
 //!
 //! Cost: nothing is held but the buffers of a block, and the edges of small partitions.
 
 mod blocks;
+mod copied;
 mod expanded;
 mod gathered;
 mod numbered;
@@ -24,9 +26,12 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, ReadView};
 
 use crate::execution::Pace;
+use crate::graph_view::edges;
 use crate::numbering::Numbering;
+use crate::program::files::Place;
 use crate::projection::Selection;
 use crate::rows::{Rows, Side, Sides};
+use copied::CopiedRows;
 use expanded::ExpandedRows;
 use partitioned::PartitionedRows;
 
@@ -41,16 +46,32 @@ pub(crate) struct StreamedRows<'a> {
 /// Bytes of a buffer for each entry of a row, so that it holds entries with weights before and after they are put in
 /// order.
 const BUFFER_BYTES_PER_ENTRY: u64 = 16;
+/// Parts for each thread, where any range of nodes can be a part.
+const PARTS_PER_THREAD: usize = 16;
 
 impl<'a> StreamedRows<'a> {
-    pub(crate) fn new(selection: Selection<'a>, pace: Pace, interrupt: &'a Interrupt) -> Result<StreamedRows<'a>> {
+    /// The rows of a selection. Without a place for files, a store without partitions is asked for the edges of batches of
+    /// nodes in each pass.
+    pub(crate) fn new(
+        selection: Selection<'a>,
+        pace: Pace,
+        place: Option<Place<'a>>,
+        interrupt: &'a Interrupt,
+    ) -> Result<StreamedRows<'a>> {
         let numbering = Arc::new(Numbering::build(selection.view, selection.projection.labels.as_deref(), interrupt)?);
         let buffer_entries = (pace.buffer_bytes / BUFFER_BYTES_PER_ENTRY).max(1) as usize;
         let source =
             Source { selection, numbering: numbering.clone(), threads: pace.threads, buffer_entries, interrupt };
-        let rows: Box<dyn Rows + 'a> = match partitions_of(selection.view) {
-            Some(partitions) => Box::new(PartitionedRows::new(source, partitions)?),
-            None => Box::new(ExpandedRows::new(source)),
+        let rows: Box<dyn Rows + 'a> = match (partitions_of(selection.view), place) {
+            (Some(partitions), _) => Box::new(PartitionedRows::new(source, partitions)?),
+            (None, Some(place)) => {
+                let Selection { view, projection, weight, .. } = selection;
+                match edges::all_of_view(view, projection, weight, &numbering, pace.threads, interrupt)? {
+                    Some(edges) => Box::new(CopiedRows::new(source, &*edges, place)?),
+                    None => Box::new(ExpandedRows::new(source)),
+                }
+            }
+            (None, None) => Box::new(ExpandedRows::new(source)),
         };
         Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), buffer_entries, rows })
     }

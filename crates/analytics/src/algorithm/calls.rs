@@ -302,7 +302,10 @@ fn on_graph<A: Algorithm, T>(
         Some(views) if estimate.execution == Execution::Memory => {
             Graph::in_memory(views.view(&selection, asked.threads, context.interrupt)?.0)
         }
-        _ => Graph::open_at(selection, estimate.execution, estimate.pace, context.interrupt)?,
+        _ => {
+            let (workspace, interrupt) = (Some(context.workspace), context.interrupt);
+            Graph::open_at(selection, estimate.execution, estimate.pace, workspace, interrupt)?
+        }
     };
     // A view that is kept is charged to those who keep it.
     let mut _made_after_all = None;

@@ -44,29 +44,39 @@ pub(crate) fn of_view<'a>(
     threads: usize,
     interrupt: &'a Interrupt,
 ) -> Result<Box<dyn EdgeSource + 'a>> {
-    let reader = Reader { view, projection, weight, numbering, interrupt, edges_read: AtomicU64::new(0) };
-    match view.edge_partitions() {
-        Some(partitions) => {
-            let counts = (0..partitions.count()).map(|p| partitions.edge_count(p, projection.types.as_deref()));
-            let edge_count = counts.sum();
-            let tasks = partition_tasks(partitions.count(), view.node_id_bound(), threads);
-            Ok(Box::new(PartitionEdges { reader, tasks, edge_count }))
-        }
-        None => {
-            let parts = (view.statistics().edges / PART_EDGES).clamp(1, 4 * threads as u64) as usize;
-            let first = if parts > 1 { view.all_edges_part(&reader.stream(None), 0, parts)? } else { None };
-            if first.is_some() {
-                drop(first);
-                return Ok(Box::new(PartedEdges { reader, parts }));
-            }
-            if let Some(cursor) = view.all_edges(&reader.stream(None))? {
-                return Ok(Box::new(StreamedEdges { reader, cursor: Mutex::new(Some(cursor)) }));
-            }
-            let batch_nodes = if view.capabilities().is_remote { 8 * BATCH_ROWS } else { BATCH_ROWS };
-            let tasks = even_ranges(numbering.len(), 8 * threads, batch_nodes);
-            Ok(Box::new(ExpandedEdges { reader, tasks, batch_nodes }))
-        }
+    if let Some(all) = all_of_view(view, projection, weight, numbering, threads, interrupt)? {
+        return Ok(all);
     }
+    let reader = Reader { view, projection, weight, numbering, interrupt, edges_read: AtomicU64::new(0) };
+    let batch_nodes = if view.capabilities().is_remote { 8 * BATCH_ROWS } else { BATCH_ROWS };
+    let tasks = even_ranges(numbering.len(), 8 * threads, batch_nodes);
+    Ok(Box::new(ExpandedEdges { reader, tasks, batch_nodes }))
+}
+
+/// The same from a store that gives its edges without being asked node by node; `None` from another.
+pub(crate) fn all_of_view<'a>(
+    view: &'a dyn ReadView,
+    projection: &'a Projection,
+    weight: Option<&'a Weight>,
+    numbering: &'a Numbering,
+    threads: usize,
+    interrupt: &'a Interrupt,
+) -> Result<Option<Box<dyn EdgeSource + 'a>>> {
+    let reader = Reader { view, projection, weight, numbering, interrupt, edges_read: AtomicU64::new(0) };
+    if let Some(partitions) = view.edge_partitions() {
+        let counts = (0..partitions.count()).map(|p| partitions.edge_count(p, projection.types.as_deref()));
+        let edge_count = counts.sum();
+        let tasks = partition_tasks(partitions.count(), view.node_id_bound(), threads);
+        return Ok(Some(Box::new(PartitionEdges { reader, tasks, edge_count })));
+    }
+    let parts = (view.statistics().edges / PART_EDGES).clamp(1, 4 * threads as u64) as usize;
+    let first = if parts > 1 { view.all_edges_part(&reader.stream(None), 0, parts)? } else { None };
+    if first.is_some() {
+        drop(first);
+        return Ok(Some(Box::new(PartedEdges { reader, parts })));
+    }
+    let Some(cursor) = view.all_edges(&reader.stream(None))? else { return Ok(None) };
+    Ok(Some(Box::new(StreamedEdges { reader, cursor: Mutex::new(Some(cursor)) })))
 }
 
 /// Each partition cut by source, so that there is work for all threads even if one partition holds everything.

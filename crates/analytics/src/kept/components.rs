@@ -16,8 +16,7 @@ use model::{Map, Set};
 
 use super::change::{Change, Nodes};
 use crate::algorithms::wcc;
-use crate::graph::{Execution, Graph, Selection};
-use crate::graph_view::Sides;
+use crate::graph::Graph;
 use crate::projection::Projection;
 
 /// The part of the nodes, as a divisor, that a mending may look at.
@@ -43,16 +42,8 @@ const NONE: u32 = u32::MAX;
 
 impl Components {
     /// Computes all.
-    pub(crate) fn run(
-        view: &dyn ReadView,
-        projection: &Projection,
-        nodes: &Nodes,
-        threads: usize,
-        interrupt: &Interrupt,
-    ) -> Result<Components> {
-        let selection = Selection { view, projection, weight: None, sides: Sides::Forward };
-        let graph = Graph::open(selection, Execution::Streaming, threads, interrupt)?;
-        let names = wcc::components(&graph, threads, interrupt)?;
+    pub(crate) fn run(graph: &Graph<'_>, nodes: &Nodes, threads: usize, interrupt: &Interrupt) -> Result<Components> {
+        let names = wcc::components(graph, threads, interrupt)?;
         let mut classes = vec![NONE; nodes.bound];
         for (number, &name) in names.iter().enumerate() {
             classes[graph.node(number as u32).index()] = graph.node(name).index() as u32;

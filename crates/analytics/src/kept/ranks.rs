@@ -21,8 +21,7 @@ use model::store::{EdgeIds, ReadView};
 
 use super::change::{Change, Nodes};
 use crate::algorithms::pagerank;
-use crate::graph::{Execution, Graph, Selection, Side};
-use crate::graph_view::Sides;
+use crate::graph::{Graph, Selection, Side};
 use crate::parallel::map_tasks;
 use crate::projection::Projection;
 
@@ -49,33 +48,30 @@ pub(crate) struct Ranks {
 impl Ranks {
     /// Computes all.
     pub(crate) fn run(
-        view: &dyn ReadView,
-        projection: &Projection,
+        graph: &Graph<'_>,
+        selection: &Selection<'_>,
         nodes: &Nodes,
-        damping_factor: f64,
-        tolerance: f64,
+        (damping_factor, tolerance): (f64, f64),
         threads: usize,
         interrupt: &Interrupt,
     ) -> Result<Ranks> {
-        let selection = Selection { view, projection, weight: None, sides: Sides::Backward };
-        let graph = Graph::open(selection, Execution::Streaming, threads, interrupt)?;
         // Exact shares, and as near as the error may be that a change of so much leaves.
         let change = (tolerance * (1.0 - damping_factor) / 4.0).min(1e-8);
         let config = pagerank::Config { damping_factor, max_iterations: ITERATIONS_MAX, tolerance: change };
-        let found = pagerank::run(&graph, &config, pagerank::Means::threads(threads), interrupt)?;
+        let found = pagerank::run(graph, &config, pagerank::Means::threads(threads), interrupt)?;
         let degrees = graph.forward_degrees(threads, interrupt)?;
         let dangling: f64 =
             (0..).zip(&found.scores).filter(|&(at, _): &(usize, _)| degrees[at] == 0).map(|(_, x)| x).sum();
         let constant = (1.0 - damping_factor + damping_factor * dangling) / nodes.count.max(1) as f64;
         let values: Vec<f64> = found.scores.iter().map(|score| score / constant).collect();
-        let residuals = residuals(&graph, &values, &degrees, damping_factor, threads, interrupt)?;
+        let residuals = residuals(graph, &values, &degrees, damping_factor, threads, interrupt)?;
         let by_id = |of: &[f64]| {
             let mut all = vec![0.0; nodes.bound];
             of.iter().enumerate().for_each(|(number, x)| all[graph.node(number as u32).index()] = *x);
             all
         };
         let mut ranks = Ranks { damping_factor, tolerance, values: by_id(&values), residuals: by_id(&residuals) };
-        ranks.push(view, projection, nodes, interrupt)?;
+        ranks.push(selection.view, selection.projection, nodes, interrupt)?;
         Ok(ranks)
     }
 

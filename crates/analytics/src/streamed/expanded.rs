@@ -1,4 +1,5 @@
-//! Rows found by following the edges of batches of nodes: for stores that have no partitions.
+//! Rows found by following the edges of batches of nodes: for stores that have no partitions
+//! and do not give all their edges.
 //!
 //! Cost: a pass over all rows is an expansion of all nodes, a batch at a time.
 
@@ -12,14 +13,11 @@ use model::limits::BATCH_ROWS;
 use model::store::EdgeIds;
 use model::value::Value;
 
-use super::{Source, has_any};
+use super::{PARTS_PER_THREAD, Source, has_any};
 use crate::numbering::ABSENT;
 use crate::parallel::even_ranges;
 use crate::projection::{Weight, edge_text, is_cost};
 use crate::rows::{RowBlock, RowSink, Rows, Side};
-
-/// Parts for each thread.
-const PARTS_PER_THREAD: usize = 16;
 
 /// A selection whose rows are expansions.
 pub(super) struct ExpandedRows<'a> {

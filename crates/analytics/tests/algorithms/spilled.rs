@@ -18,7 +18,7 @@ fn run<A: Algorithm>(store: &ReferenceStore, direction: Direction, config: &A::C
     let sides = A::needs(config, false).sides;
     let selection = Selection { view: &*view, projection: &projection, weight: None, sides };
     let pace = Pace { buffer_bytes: 1 << 14, spills, ..Pace::full(2) };
-    let graph = Graph::open_at(selection, Execution::Streaming, pace, &interrupt).expect("the store can be read");
+    let graph = Graph::open_at(selection, Execution::Streaming, pace, None, &interrupt).expect("the store can be read");
     let workspace = Limited::new(1 << 30, 1 << 30);
     let run = Run {
         threads: pace.threads,
