@@ -14,7 +14,7 @@ pub trait JobEngine: Send + Sync {
     /// Starts the program.
     ///
     /// # Errors
-    /// `SOURCE` if it is not there, or does not answer as asked.
+    /// `JOB` if it is not there, or does not answer as asked.
     fn start(&self, interrupt: &Interrupt) -> Result<Box<dyn Job>>;
 }
 

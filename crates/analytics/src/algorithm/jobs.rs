@@ -86,7 +86,7 @@ fn stats_of(about: &About, figures: JobFigures) -> Result<Vec<Value>> {
         match (found, type_name) {
             (Some(Value::Int(number)), "FLOAT") => Ok(Value::Float(*number as f64)),
             (Some(value), _) => Ok(value.clone()),
-            (None, _) => Err(model::error!(Source, "the job of algo.{} has not told '{name}'", about.name)),
+            (None, _) => Err(model::error!(Job, "the job of algo.{} has not told '{name}'", about.name)),
         }
     };
     about.stats.iter().map(|spec| figure(spec.name, spec.type_name)).collect()
@@ -157,12 +157,12 @@ impl Ran {
         let (nodes, names_nodes) = (&self.nodes, self.names_nodes);
         let id = |number: i64| {
             let node = usize::try_from(number).ok().and_then(|number| nodes.get(number));
-            node.copied().ok_or_else(|| model::error!(Source, "the job has told of a node {number}, which there is not"))
+            node.copied().ok_or_else(|| model::error!(Job, "the job has told of a node {number}, which there is not"))
         };
         self.job.rows(interrupt, &mut |mut columns| {
             let (Some(values), Some(Column { data: ColumnData::Int(numbers), .. })) = (columns.pop(), columns.pop())
             else {
-                return Err(model::error!(Source, "the rows of the job are not a number of a node and a value each"));
+                return Err(model::error!(Job, "the rows of the job are not a number of a node and a value each"));
             };
             let batch: Vec<NodeId> = numbers.iter().map(|&number| id(number)).collect::<Result<_>>()?;
             let values = match values {
