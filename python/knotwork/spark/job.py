@@ -84,7 +84,7 @@ class Run:
         self.is_undirected: bool = self.settings["is_undirected"]
         self.is_weighted: bool = self.settings["is_weighted"]
         self.nodes = spark.range(self.node_count).withColumnRenamed("id", "node")
-        self.edges = spark.read.parquet(os.path.join(folder, "edges"))
+        self.edges = spark.read.parquet("file://" + os.path.join(folder, "edges"))
         context = spark.sparkContext
         self.is_local = is_local(context.master)
         self.partitions = max(context.defaultParallelism, self.edges.count() // PARTITION_EDGES + 1)
@@ -304,7 +304,7 @@ def compute(spark: object, folder: str, task: dict, progress=lambda done, total:
         if task["rows"] == "all":
             values = run.nodes.join(values, "node", "left")
         order = ["value", "node"] if name in BY_VALUE else ["node"]
-        values.select("node", "value").orderBy(*order).write.parquet(os.path.join(folder, "result"))
+        values.select("node", "value").orderBy(*order).write.parquet("file://" + os.path.join(folder, "result"))
     return figures
 
 

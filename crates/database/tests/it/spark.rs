@@ -1,6 +1,10 @@
 //! Jobs of Spark against programs that stand in for it: what is said to them, their answers, and every way in which they fail.
-//! Spark itself is run by `scripts/spark.sh test`.
+//!
+//! - `real`: Spark itself.
 #![cfg(unix)]
+
+#[path = "spark/real.rs"]
+mod real;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -78,6 +82,14 @@ impl Fixture {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
     }
+}
+
+/// A store without nodes in a folder, whose jobs go to the program of another.
+fn open_empty(folder: &Folder, programs: &Folder) -> Session {
+    let (python, jobs) = (programs.join("program"), programs.join("jobs"));
+    let spark = SparkSettings { python, folder: Some(jobs), ..SparkSettings::default() };
+    let config = Config { durability: Durability::Off, threads: 2, spark, ..Config::default() };
+    Database::open(&folder.join("store.knot"), config).unwrap().session()
 }
 
 fn open(folder: &Folder, spark: SparkSettings, timeout: Option<Duration>) -> Session {
