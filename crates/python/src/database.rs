@@ -7,7 +7,7 @@ use std::time::Duration;
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
 use database::advice::{PredictedTime, Recommendation, Remedy, WorkloadStatement};
-use database::{Access, Config, SparkSettings, Durability, Interrupt, Parameters};
+use database::{Access, Config, Durability, Interrupt, Parameters, SparkSettings};
 use model::{Value, error};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

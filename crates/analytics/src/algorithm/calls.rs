@@ -378,11 +378,7 @@ fn run_to_the_end<A: Algorithm>(graph: &Graph<'_>, asked: &Asked<'_, A>, run: &R
 }
 
 /// Opens the graph, runs, and gives what the graph is still needed for.
-fn compute<A: Algorithm>(
-    context: &ProcedureContext<'_>,
-    asked: &Asked<'_, A>,
-    around: &Around,
-) -> Result<Found> {
+fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>, around: &Around) -> Result<Found> {
     let ((nodes, outcome), times) = on_graph(context, asked, around, |graph, run| {
         let outcome = run_to_the_end(graph, asked, run)?;
         let nodes = match A::ABOUT.shape {

@@ -149,11 +149,7 @@ impl EdgePart {
 
 impl Ran {
     /// Gives the nodes of the result with their values, in batches, until no more are wanted.
-    fn rows(
-        &mut self,
-        interrupt: &Interrupt,
-        sink: &mut dyn FnMut(Vec<NodeId>, Column) -> Result<bool>,
-    ) -> Result<()> {
+    fn rows(&mut self, interrupt: &Interrupt, sink: &mut dyn FnMut(Vec<NodeId>, Column) -> Result<bool>) -> Result<()> {
         let (nodes, names_nodes) = (&self.nodes, self.names_nodes);
         let id = |number: i64| {
             let node = usize::try_from(number).ok().and_then(|number| nodes.get(number));

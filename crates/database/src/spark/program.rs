@@ -59,8 +59,9 @@ impl Program {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file);
         in_a_group_of_its_own(&mut command);
         let mut child = command.spawn().map_err(|cause| {
-            error!(Job, "Spark cannot be started: the program {}: {cause}", settings.python.display())
-                .with_remedy("install Python with PySpark, and name it by spark_python (--spark-python); see docs/spark.md")
+            error!(Job, "Spark cannot be started: the program {}: {cause}", settings.python.display()).with_remedy(
+                "install Python with PySpark, and name it by spark_python (--spark-python); see docs/spark.md",
+            )
         })?;
         let (sender, lines) = sync_channel(LINES_WAITING);
         if let Some(output) = child.stdout.take() {
@@ -187,8 +188,9 @@ impl Program {
         });
         let how = status.map_or_else(|| "its output is closed".to_owned(), |status| status.to_string());
         let last = last_line(&self.log).map_or_else(String::new, |line| format!(": {}", quoted(&line)));
-        error!(Job, "Spark has ended before it was done ({how}){last}")
-            .with_remedy("see that Spark has memory enough (spark.driver.memory, spark.executor.memory), and that nobody ends it")
+        error!(Job, "Spark has ended before it was done ({how}){last}").with_remedy(
+            "see that Spark has memory enough (spark.driver.memory, spark.executor.memory), and that nobody ends it",
+        )
     }
 }
 

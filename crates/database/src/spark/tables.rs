@@ -53,8 +53,9 @@ pub(super) fn read(
 ) -> Result<()> {
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let entries = entries.map_err(|cause| {
-        error!(Job, "the job of Spark has left no result in {}: {cause}", folder.display())
-            .with_remedy("see that spark_folder (--spark-folder) is a folder that Spark's machines see by the same path")
+        error!(Job, "the job of Spark has left no result in {}: {cause}", folder.display()).with_remedy(
+            "see that spark_folder (--spark-folder) is a folder that Spark's machines see by the same path",
+        )
     })?;
     let mut parts: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     parts.retain(|path| path.extension().is_some_and(|end| end == "parquet"));

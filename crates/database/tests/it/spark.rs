@@ -18,7 +18,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use testing::Folder;
 
 /// The beginning of a program that works.
-const GREETING: &str = "echo '{\"event\":\"begun\"}'; echo '{\"event\":\"ready\"}'; read task; echo \"$task\" >\"$0.task\"";
+const GREETING: &str =
+    "echo '{\"event\":\"begun\"}'; echo '{\"event\":\"ready\"}'; read task; echo \"$task\" >\"$0.task\"";
 const WCC: &str = "CALL algo.wcc({execution: 'spark'})";
 
 struct Fixture {
@@ -44,7 +45,8 @@ impl Fixture {
     }
 
     fn rows(&mut self, text: &str) -> Vec<Vec<Value>> {
-        let result = self.session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        let result =
+            self.session.query(text, &Parameters::default()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         let rows = result.rows().collect();
         self.assert_nothing_is_left();
         rows
@@ -76,7 +78,8 @@ impl Fixture {
     fn result(&self, name: &str, nodes: Vec<i64>, values: ArrayRef) {
         std::fs::create_dir_all(self.folder.join("result")).unwrap();
         let columns = [("node", Arc::new(Int64Array::from(nodes)) as ArrayRef), ("value", values)];
-        let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap();
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap();
         let file = File::create(self.folder.join(&format!("result/{name}.parquet"))).unwrap();
         let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
@@ -122,7 +125,8 @@ fn a_job_gets_the_edges_and_its_rows_come_back() {
     fixture.result("part-00000-a", vec![0, 1], Arc::new(Float64Array::from(unknown)));
     fixture.result("part-00001-a", vec![2], Arc::new(Float64Array::from(vec![2.0])));
     std::fs::write(fixture.folder.join("result/_SUCCESS"), "").unwrap();
-    let text = "MATCH (s:N {i: 0}) CALL algo.sssp({execution: 'spark', sourceNode: s, weightProperty: 'w'}) YIELD node, cost
+    let text =
+        "MATCH (s:N {i: 0}) CALL algo.sssp({execution: 'spark', sourceNode: s, weightProperty: 'w'}) YIELD node, cost
                 RETURN node.i, cost";
     let expected = [(0, 0.0), (1, 0.5), (2, 2.0)].map(|(node, cost)| vec![Value::Int(node), Value::Float(cost)]);
     assert_eq!(fixture.rows(text), expected);
@@ -181,9 +185,15 @@ fn a_folder_that_is_not_there_is_named() {
 #[test]
 fn failures_of_the_program_are_told() {
     let begun = "echo '{\"event\":\"begun\"}'";
-    let failed = |message: &str| format!("{begun}; echo '{{\"event\":\"failed\",\"message\":\"{message}\",\"remedy\":\"do this\"}}'");
+    let failed = |message: &str| {
+        format!("{begun}; echo '{{\"event\":\"failed\",\"message\":\"{message}\",\"remedy\":\"do this\"}}'")
+    };
     let cases = [
-        ("echo 'Traceback:' >&2; echo 'ImportError: no module' >&2; exit 1", ErrorCode::Job, "exit status: 1): ImportError: no module"),
+        (
+            "echo 'Traceback:' >&2; echo 'ImportError: no module' >&2; exit 1",
+            ErrorCode::Job,
+            "exit status: 1): ImportError: no module",
+        ),
         ("echo hello world", ErrorCode::Job, "has said 'hello world'"),
         ("head -c 3000000 /dev/zero | tr '\\0' x", ErrorCode::Job, "has said 'xxx"),
         ("echo '{\"event\":\"done\"}'", ErrorCode::Job, "something else before 'begun'"),
@@ -192,7 +202,11 @@ fn failures_of_the_program_are_told() {
         (&*format!("{GREETING}; kill -9 $$"), ErrorCode::Job, "signal: 9"),
         (&*failed("there is no Java"), ErrorCode::Job, "Spark has failed: there is no Java"),
         (&*failed("write: No space left on device"), ErrorCode::DiskFull, "No space left on device"),
-        (&*format!("{GREETING}; echo '{{\"event\":\"done\",\"figures\":{{}}}}'"), ErrorCode::Job, "has not told 'componentCount'"),
+        (
+            &*format!("{GREETING}; echo '{{\"event\":\"done\",\"figures\":{{}}}}'"),
+            ErrorCode::Job,
+            "has not told 'componentCount'",
+        ),
     ];
     for (program, code, part) in cases {
         let error = Fixture::new(program).fails(WCC);

@@ -16,7 +16,9 @@ const TOLERANCE: f64 = 1e-6;
 fn python() -> Option<PathBuf> {
     let named = std::env::var_os("KNOTWORK_SPARK_PYTHON").map(PathBuf::from);
     if named.is_none() {
-        testing::servers::skip("Spark: KNOTWORK_SPARK_PYTHON names no Python with PySpark; scripts/spark.sh test installs one");
+        testing::servers::skip(
+            "Spark: KNOTWORK_SPARK_PYTHON names no Python with PySpark; scripts/spark.sh test installs one",
+        );
     }
     named
 }
@@ -88,6 +90,9 @@ const CALLS: &[&str] = &[
     "sssp {sourceNode: 0, weightProperty: 'w'}",
     "sssp {sourceNode: 1, direction: 'BOTH'}",
 ];
+/// Calls on graphs without edges.
+const CALLS_WITHOUT_EDGES: &[&str] =
+    &["pagerank {maxIterations: 2}", "wcc {}", "cdlp {}", "lcc {}", "bfs {sourceNode: 0}", "sssp {sourceNode: 0}"];
 /// Calls on the last graph alone.
 const SELECTIONS: &[&str] = &[
     "pagerank {maxIterations: 5, labels: 'B', types: 'R'}",
@@ -167,12 +172,14 @@ fn kernels_agree_with_the_engine() {
     let cases = Folder::new();
     let mut kept = Vec::new();
     for (graph, statements) in GRAPHS {
-        let standing_in = format!("{GREETING}\ncp -R edges \"$0.edges\"\necho '{{\"event\":\"failed\",\"message\":\"kept\"}}'");
+        let standing_in =
+            format!("{GREETING}\ncp -R edges \"$0.edges\"\necho '{{\"event\":\"failed\",\"message\":\"kept\"}}'");
         let mut fixture = Fixture::new(&standing_in);
         let folder = Folder::new();
         fixture.session = super::open_empty(&folder, &fixture.folder);
         statements.iter().for_each(|text| drop(fixture.rows(text)));
-        let calls = CALLS.iter().chain(SELECTIONS.iter().filter(|_| *graph == "random"));
+        let calls = if graph.starts_with("no ") { CALLS_WITHOUT_EDGES } else { CALLS };
+        let calls = calls.iter().chain(SELECTIONS.iter().filter(|_| *graph == "random"));
         for call in calls {
             let place = cases.join(&format!("case-{:03}", kept.len()));
             kept.extend(keep(&mut fixture, (graph, call), &place));
@@ -243,7 +250,10 @@ fn results_are_written_and_a_cancelled_job_leaves_no_process() {
     let folder = Folder::new();
     let mut session = open(&folder, spark(python, &folder));
     GRAPHS[2].1.iter().for_each(|text| drop(query(&mut session, text)));
-    let row = query(&mut session, "CALL algo.sssp.write({execution: 'spark', sourceNode: 0, weightProperty: 'w', writeProperty: 'c'})");
+    let row = query(
+        &mut session,
+        "CALL algo.sssp.write({execution: 'spark', sourceNode: 0, weightProperty: 'w', writeProperty: 'c'})",
+    );
     assert_eq!(row[0][..2], [Value::Int(5), Value::Int(5)]);
     let written = query(&mut session, "MATCH (n) WHERE n.c IS NOT NULL RETURN n.i, n.c ORDER BY n.i");
     let costs = [0.0, 0.5, 2.5, 3.5, 4.5];
@@ -291,10 +301,12 @@ fn a_killed_process_leaves_nothing() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let wait_until = |is_so: &dyn Fn() -> bool| (0..1_200).any(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        is_so()
-    });
+    let wait_until = |is_so: &dyn Fn() -> bool| {
+        (0..1_200).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            is_so()
+        })
+    };
     let has_java = || processes_of(folder.path()).iter().any(|command| command.contains("SparkSubmit"));
     assert!(wait_until(&has_java), "the JVM starts");
     killed.kill().unwrap();
