@@ -39,7 +39,7 @@ case "${1:-}" in
         fetch
         set -e
         KNOTWORK_SPARK_PYTHON="$environment/bin/python" \
-            cargo test --package knotwork-database --all-features --test it spark:: -- --nocapture --test-threads 1
+            cargo test --package knotwork-database --all-features --test spark -- --nocapture --test-threads 1
         BUILD_ONLY=1 scripts/python.sh
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
             .cache/python/wheels/knotwork-*.whl

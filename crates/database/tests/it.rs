@@ -25,7 +25,6 @@
 //! - `kept`: computations kept while the graph changes.
 //! - `priorities`: statements of all priorities at once.
 //! - `ring`: a database on a real ring of machines. `ring_algorithms`: algorithms on a simulated one.
-//! - `spark`: algorithms that Spark computes.
 //! - `streaming`: algorithms over edges streamed from native stores.
 //! - `import`: files into stores and back.
 //! - `rel_tables`: what relationship tables declare.
@@ -111,8 +110,6 @@ mod source_values;
 #[cfg(all(feature = "mysql", feature = "postgres", feature = "redis", feature = "sqlite"))]
 #[path = "it/source_writing.rs"]
 mod source_writing;
-#[path = "it/spark.rs"]
-mod spark;
 #[path = "it/statements.rs"]
 mod statements;
 #[path = "it/stopping.rs"]

@@ -147,6 +147,14 @@ impl EdgePart {
     }
 }
 
+/// The id of a node that a value names by its number.
+fn named(value: &Value, id: impl Fn(i64) -> Result<NodeId>) -> Result<Value> {
+    match value {
+        Value::Int(number) => Ok(Value::Int(id(*number)?.0.cast_signed())),
+        other => Ok(other.clone()),
+    }
+}
+
 impl Ran {
     /// Gives the nodes of the result with their values, in batches, until no more are wanted.
     fn rows(&mut self, interrupt: &Interrupt, sink: &mut dyn FnMut(Vec<NodeId>, Column) -> Result<bool>) -> Result<()> {
@@ -161,12 +169,11 @@ impl Ran {
                 return Err(model::error!(Job, "the rows of the job are not a number of a node and a value each"));
             };
             let batch: Vec<NodeId> = numbers.iter().map(|&number| id(number)).collect::<Result<_>>()?;
-            let values = match values {
-                Column { data: ColumnData::Int(numbers), .. } if names_nodes => {
-                    let ids = numbers.iter().map(|&number| Ok(id(number)?.0.cast_signed())).collect::<Result<_>>()?;
-                    Column::new(ColumnData::Int(ids))
-                }
-                other => other,
+            let values = if names_nodes {
+                let ids: Vec<Value> = values.values().map(|value| named(&value, &id)).collect::<Result<_>>()?;
+                Column::from_values(&ids)
+            } else {
+                values
             };
             sink(batch, values)
         })

@@ -30,7 +30,6 @@ const LINES_WAITING: usize = 64;
 
 /// A program at work. Dropped, it ends with all that it has started.
 pub(super) struct Program {
-    /// Closed by being dropped.
     input: Option<ChildStdin>,
     child: Child,
     lines: Receiver<String>,
@@ -196,8 +195,9 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.input = None;
+        // A job that finds its input closed believes that we have died, so that is closed last.
         end(&mut self.child);
+        self.input = None;
     }
 }
 

@@ -53,7 +53,7 @@ impl Fixture {
     }
 
     fn fails(&mut self, text: &str) -> Error {
-        let error = self.session.query(text, &Parameters::default()).expect_err(text);
+        let error = self.session.query(text, &Parameters::default()).map(drop).expect_err(text);
         self.assert_nothing_is_left();
         error
     }
@@ -167,7 +167,7 @@ fn results_are_written_and_figures_told() {
 fn a_program_that_is_not_there_is_named() {
     let folder = Folder::new();
     let spark = SparkSettings { python: PathBuf::from("/nowhere/python"), ..SparkSettings::default() };
-    let error = open(&folder, spark, None).query(WCC, &Parameters::default()).unwrap_err();
+    let error = open(&folder, spark, None).query(WCC, &Parameters::default()).map(drop).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Job);
     assert!(error.message().contains("/nowhere/python"), "{error:?}");
     assert!(error.remedy().contains("--spark-python"), "{error:?}");
@@ -177,7 +177,7 @@ fn a_program_that_is_not_there_is_named() {
 fn a_folder_that_is_not_there_is_named() {
     let folder = Folder::new();
     let spark = SparkSettings { folder: Some(folder.join("nowhere")), ..SparkSettings::default() };
-    let error = open(&folder, spark, None).query(WCC, &Parameters::default()).unwrap_err();
+    let error = open(&folder, spark, None).query(WCC, &Parameters::default()).map(drop).unwrap_err();
     assert_eq!(error.code(), ErrorCode::File);
     assert!(error.message().contains("nowhere") && error.remedy().contains("--spark-folder"), "{error:?}");
 }

@@ -187,7 +187,7 @@ fn kernels_agree_with_the_engine() {
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new(python)
-        .arg(root.join("tests/it/spark/cases.py"))
+        .arg(root.join("tests/spark/cases.py"))
         .args([root.join("../../python/knotwork/spark"), cases.path().to_owned()])
         .stderr(Stdio::inherit())
         .output()
@@ -271,7 +271,7 @@ fn results_are_written_and_a_cancelled_job_leaves_no_process() {
         }
     });
     let text = "CALL algo.pagerank({execution: 'spark', maxIterations: 1000, tolerance: 0.0})";
-    let error = session.query(text, &Parameters::default()).unwrap_err();
+    let error = session.query(text, &Parameters::default()).map(drop).unwrap_err();
     watching.join().unwrap();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     assert_eq!(processes_of(&jobs), Vec::<String>::new());
@@ -296,7 +296,7 @@ fn a_killed_process_leaves_nothing() {
     }
     let folder = Folder::new();
     let mut killed = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "spark::real::process_to_be_killed"])
+        .args(["--exact", "real::process_to_be_killed"])
         .env("KNOTWORK_SPARK_KILLED", folder.path())
         .stdout(Stdio::null())
         .spawn()
