@@ -43,7 +43,7 @@ class Link:
     """The lines between this program and the one that has started it."""
 
     def __init__(self, folder: str) -> None:
-        # Whatever Spark prints goes to the log.
+        # Prints of Spark go to the log.
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
         self._folder = folder
@@ -352,7 +352,7 @@ def require() -> None:
 
 
 def reason(error: BaseException) -> str:
-    """What has happened, in a line: of an error in Spark its cause, not its stack."""
+    """The failure in a line: of an error in Spark its cause, not its stack."""
     cause = getattr(error, "java_exception", None)
     if cause is None:
         return " ".join(str(error).split())[:1000] or type(error).__name__
@@ -380,7 +380,7 @@ def main(arguments: "list[str]") -> int:
         return 0
     except Failure as error:
         link.say("failed", message=str(error), remedy=error.remedy)
-    except Exception as error:  # Whatever it is, it is told by whoever has started this.
+    except Exception as error:
         link.say("failed", message=reason(error))
         raise
     return 1

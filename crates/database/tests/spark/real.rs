@@ -142,7 +142,7 @@ fn compare(case: &Case, told: &serde_json::Value) {
     numbers.sort_unstable();
     let number = |id: i64| numbers.iter().position(|&other| other == id).unwrap() as i64;
     let names_nodes = matches!(&*case.algorithm, "wcc" | "cdlp");
-    // Where not all nodes have a row, as of searches, only graphs whose ids are numbers are used.
+    // Nodes of searches, of which not all have a row, are compared by their values alone.
     let is_whole = !matches!(&*case.algorithm, "bfs" | "sssp");
     for ((id, value), row) in case.rows.iter().zip(found) {
         let is_node = !is_whole || row[0].as_i64() == Some(number(*id));
