@@ -40,7 +40,9 @@ case "${1:-}" in
         set -e
         KNOTWORK_SPARK_PYTHON="$environment/bin/python" \
             cargo test --package knotwork-database --all-features --test spark -- --nocapture --test-threads 1
-        BUILD_ONLY=1 scripts/python.sh
+        PYO3_BUILD_EXTENSION_MODULE=1 cargo build --package knotwork-python --all-features --lib
+        library=$(find "${CARGO_TARGET_DIR:-$PWD/target}/debug" -maxdepth 1 -name 'lib_knotwork.*' ! -name '*.d')
+        BUILD_ONLY=1 LIBRARY=$library scripts/python.sh
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
             .cache/python/wheels/knotwork-*.whl
         "$environment/bin/python" -m pytest -p no:cacheprovider python/tests/test_spark.py

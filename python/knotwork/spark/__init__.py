@@ -129,7 +129,8 @@ def _types(transaction: Any, pattern: str, of: str, wanted: Optional[Sequence[st
     for name in names:
         other = folded.setdefault(name.lower(), name)
         if other != name:
-            raise ValueError(f"the properties {other!r} and {name!r} differ in case alone, which Spark does not tell apart; name one by properties=")
+            remedy = "which Spark does not tell apart; name one by properties="
+            raise ValueError(f"the properties {other!r} and {name!r} differ in case alone, {remedy}")
     return {name: _type(found.get(name, [])) for name in names}
 
 
@@ -169,7 +170,9 @@ def _written(
         name = f"property_{key}" if key.lower() in taken else key
         value = f"{of}.{_quoted(key)}"
         # Texts, lists and values of several types are written as Cypher writes them.
-        texts.append(f"{value if kind == 'string' or kind.startswith('array') else f'toString({value})'} AS {_quoted(name)}")
+        if kind != "string" and not kind.startswith("array"):
+            value = f"toString({value})"
+        texts.append(f"{value} AS {_quoted(name)}")
         columns.append((name, kind))
     transaction.execute(f"COPY ({pattern} RETURN {', '.join(texts)}) TO '{_escaped(file)}'").fetchall()
     return file, columns

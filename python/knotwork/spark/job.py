@@ -28,7 +28,12 @@ ROUNDS_KEPT = 5
 LEVELS_APART = 8
 
 #: Removes a folder once the processes that write to it have ended.
-REMOVE = "import shutil, sys, time; time.sleep(0.3); shutil.rmtree(sys.argv[1], True); time.sleep(1); shutil.rmtree(sys.argv[1], True)"
+REMOVE = """
+import shutil, sys, time
+for seconds in (0.3, 1):
+    time.sleep(seconds)
+    shutil.rmtree(sys.argv[1], True)
+"""
 
 
 class Failure(Exception):
@@ -247,7 +252,8 @@ def cdlp(run: Run):
         most = votes.groupBy("node").agg(F.max(F.struct("votes", (-F.col("value")).alias("minus"))).alias("most"))
         most = most.select("node", (-F.col("most.minus")).alias("taken"))
         labels = labels.select("node", "value").join(most, "node", "left")
-        labels = labels.select("node", F.coalesce("taken", "value").alias("value"), (F.col("taken") != F.col("value")).alias("is_new"))
+        is_new = (F.col("taken") != F.col("value")).alias("is_new")
+        labels = labels.select("node", F.coalesce("taken", "value").alias("value"), is_new)
         labels = run.cut(labels)
         figures["ranIterations"] += 1
         figures["didConverge"] = labels.where("is_new").isEmpty()
@@ -264,10 +270,11 @@ def lcc(run: Run):
     arcs = run.edges.where("source <> target").select("source", "target").distinct()
     ends = arcs.select(F.least("source", "target").alias("a"), F.greatest("source", "target").alias("b"))
     pairs = run.cut(ends.groupBy("a", "b").agg(F.count(F.lit(1)).alias("ways")))
-    degrees = pairs.selectExpr("a node").union(pairs.selectExpr("b node")).groupBy("node").agg(F.count(F.lit(1)).alias("degree"))
-    degrees = degrees.persist()
+    degrees = pairs.selectExpr("a node").union(pairs.selectExpr("b node")).groupBy("node")
+    degrees = degrees.agg(F.count(F.lit(1)).alias("degree")).persist()
     run.progress(1, 3)
-    ranked = pairs.join(degrees.selectExpr("node a", "degree degree_a"), "a").join(degrees.selectExpr("node b", "degree degree_b"), "b")
+    ranked = pairs.join(degrees.selectExpr("node a", "degree degree_a"), "a")
+    ranked = ranked.join(degrees.selectExpr("node b", "degree degree_b"), "b")
     first = "degree_a < degree_b or (degree_a = degree_b and a < b)"
     ranked = ranked.selectExpr(f"if({first}, a, b) corner", f"if({first}, b, a) other", "ways")
     ranked = run.by("corner", ranked)
@@ -279,7 +286,8 @@ def lcc(run: Run):
         F.struct(F.col("a").alias("node"), F.col("ways_b").alias("closed")),
         F.struct(F.col("b").alias("node"), F.col("ways_a").alias("closed")),
     )
-    closed = triangles.select(F.explode(parts).alias("part")).groupBy("part.node").agg(F.sum("part.closed").alias("closed"))
+    closed = triangles.select(F.explode(parts).alias("part")).groupBy("part.node")
+    closed = closed.agg(F.sum("part.closed").alias("closed"))
     found = run.nodes.join(degrees, "node", "left").join(closed, "node", "left")
     found = found.selectExpr("node", "if(closed is null, 0d, closed / (double(degree) * (degree - 1))) value")
     run.progress(2, 3)
@@ -341,14 +349,16 @@ def require() -> None:
     try:
         import pyspark
     except ImportError as error:
-        remedy = f"install it there: {sys.executable} -m pip install 'pyspark>=3.5,<4'; or name another Python by spark_python (--spark-python)"
+        remedy = f"install it there: {sys.executable} -m pip install 'pyspark>=3.5,<4'; or name another Python "
+        remedy += "by spark_python (--spark-python)"
         raise Failure(f"the Python {sys.executable} has no PySpark ({error})", remedy) from None
     if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (3, 3):
         raise Failure(f"PySpark {pyspark.__version__} is too old", "install PySpark 3.5")
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"
     if shutil.which(java) is None:
-        raise Failure(f"there is no Java: {java}", "install Java 17, as the package openjdk-17-jre-headless, or set JAVA_HOME")
+        remedy = "install Java 17, as the package openjdk-17-jre-headless, or set JAVA_HOME"
+        raise Failure(f"there is no Java: {java}", remedy)
 
 
 def reason(error: BaseException) -> str:
@@ -374,7 +384,8 @@ def main(arguments: "list[str]") -> int:
         link.say("begun")
         spark = session(settings)
         link.say("ready")
-        figures = compute(spark, settings["folder"], link.task(), lambda done, total: link.say("progress", done=done, total=total))
+        task = link.task()
+        figures = compute(spark, settings["folder"], task, lambda done, total: link.say("progress", done=done, total=total))
         spark.stop()
         link.say("done", figures=figures)
         return 0
