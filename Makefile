@@ -1,6 +1,6 @@
-# Targets for users: demo, demo-ring, test, bench; for development: check, fmt.
+# Targets for users: demo, demo-ring, test, test-spark, bench; for development: check, fmt.
 
-.PHONY: demo demo-ring test bench soak check fmt
+.PHONY: demo demo-ring test test-spark bench soak check fmt
 
 # A real graph imported, queried, ranked and drawn.
 demo:
@@ -15,6 +15,10 @@ demo-ring:
 # Everything that must pass before a change lands.
 test:
 	./scripts/test.sh
+
+# Algorithms by Spark, and its DataFrames: some minutes, with PySpark installed below .cache. `make test` says that it skips them.
+test-spark:
+	./scripts/spark.sh test
 
 # Crashes, kills, damage and histories with new seeds for as long as SOAK_SECONDS says.
 soak:

@@ -32,6 +32,7 @@ from .errors import (
     FileError,
     InternalError,
     InterruptedError,
+    JobError,
     NotFoundError,
     ParameterError,
     QueryError,
@@ -65,7 +66,7 @@ _find_duckdb()
 
 __all__ = [
     "AsyncConnection", "BusyError", "ClosedError", "ConflictError", "Connection", "ConstraintError", "CorruptionError",
-    "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "HintWarning", "InternalError", "InterruptedError", "Node",
+    "DataError", "Database", "Duration", "Edge", "EdgeProgram", "EdgeProgramResult", "EdgeStream", "Edges", "Error", "FileError", "HintWarning", "InternalError", "InterruptedError", "JobError", "Node",
     "NotFoundError", "ParameterError", "Path", "Point", "PreparedStatement", "QueryError", "QueryResult", "QuerySyntaxError",
     "ReadOnlyError", "Record", "ResourceLimitError", "Result", "SourceError", "StoreError", "Summary", "TimeoutError", "Transaction",
     "TransactionError", "TypeMismatchError", "__version__", "connect",

@@ -7,6 +7,7 @@ import difflib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
@@ -65,6 +66,7 @@ def connect(
     timeout: Optional[float] = None,
     durability: Optional[str] = None,
     isolation: str = "snapshot",
+    spark: Optional[Mapping[str, Any]] = None,
 ) -> Database:
     """Opens the database in a directory, and makes it if it is missing.
 
@@ -77,7 +79,9 @@ def connect(
     ``memory_limit`` and ``query_memory_limit`` are in bytes (or texts such as ``"2GB"``), for the database and for each
     query; what does not fit is spilled to temporary files. ``timeout`` is in seconds for each query. ``durability`` is ``"full"`` (a commit waits for
     the disk), ``"relaxed"`` (it is on the disk a tenth of a second later) or ``"off"``. ``isolation`` is ``"snapshot"`` or
-    ``"serializable"``.
+    ``"serializable"``. ``spark`` is for algorithms with ``execution: 'spark'``: a mapping that may have ``master`` (by
+    default ``"local[*]"``), ``folder`` (for tables of jobs, seen by all machines), ``options`` (a mapping of Spark's settings) and
+    ``python`` (the one with PySpark, by default this one).
 
     >>> db = knotwork.connect()
     >>> db.execute("RETURN 1 + 1").scalar()
@@ -93,6 +97,7 @@ def connect(
         timeout=timeout,
         durability=durability,
         isolation=isolation,
+        spark=spark,
     )
 
 
@@ -107,14 +112,25 @@ def _refuse(settings: Mapping[str, Any]) -> None:
     """A setting that is not known is more likely a slip than a wish."""
     known = [
         "path", "read_only", "memory_limit", "query_memory_limit", "threads", "timeout", "durability", "isolation",
-        "buffer_pool_size", "max_num_threads", "compression", "lazy_init", "database_path",
+        "spark", "buffer_pool_size", "max_num_threads", "compression", "lazy_init", "database_path",
     ]
     for name in settings:
         if name in _OF_KUZU:
             continue
         near = difflib.get_close_matches(name, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:8])}"
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:9])}"
         raise TypeError(f"a database has no setting {name!r}{hint}")
+
+
+def _of_spark(settings: Mapping[str, Any]) -> Tuple[str, str, Optional[str], Sequence[Tuple[str, str]]]:
+    """Python, master, folder and options."""
+    for name in settings:
+        if name not in ("python", "master", "folder", "options"):
+            raise TypeError(f"spark has no setting {name!r}; there are python, master, folder, options")
+    folder = settings.get("folder")
+    options = [(str(name), str(value)) for name, value in dict(settings.get("options") or {}).items()]
+    python = os.fspath(settings.get("python") or sys.executable or "python3")
+    return python, str(settings.get("master") or "local[*]"), None if folder is None else os.fspath(folder), options
 
 
 def _quoted(name: str) -> str:
@@ -147,9 +163,11 @@ class Database(_knotwork.Database):
         timeout: Optional[float] = None,
         durability: Optional[str] = None,
         isolation: str = "snapshot",
+        spark: Optional[Mapping[str, Any]] = None,
         **others: Any,
     ) -> Database:
         _refuse(others)
+        spark_settings = _of_spark(spark or {})
         # The first six are Kuzu's, in its order; compression and lazy_init have no meaning here.
         path = database_path if path is None else path
         is_memory = path is None or os.fspath(path) in ("", ":memory:")
@@ -166,6 +184,7 @@ class Database(_knotwork.Database):
                 durability=durability or ("off" if temporary else "full"),
                 isolation=isolation,
                 is_shared=temporary is None,
+                spark=spark_settings,
             )
         except BaseException:
             if temporary:

@@ -110,6 +110,10 @@ class SourceError(StoreError):
     retryable = True
 
 
+class JobError(StoreError):
+    """The program that computes elsewhere, as Spark, is not there, or has failed."""
+
+
 class BusyError(StoreError):
     """Another process has the store open."""
 
@@ -156,6 +160,7 @@ _CLASSES: Dict[str, Type[Error]] = {
     "TIMEOUT": TimeoutError,
     "LIMIT": ResourceLimitError,
     "SOURCE": SourceError,
+    "JOB": JobError,
     "DEFINITION": DataError,
     "BUSY": BusyError,
     "CONNECTION": StoreError,

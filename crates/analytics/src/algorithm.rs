@@ -2,6 +2,7 @@
 //! `CALL` knows: stream, stats, write and estimate, each with its names.
 
 mod calls;
+mod jobs;
 
 use model::column::Column;
 use model::error::Result;
@@ -10,7 +11,7 @@ use model::procedure::{RowSink, Workspace, YieldSpec};
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-pub(crate) use calls::{GraphProcedure, procedures_of};
+pub(crate) use calls::{Around, GraphProcedure, procedures_of};
 
 pub use crate::graph::Needs;
 
@@ -113,12 +114,28 @@ pub struct Outcome {
     pub stats: Vec<Value>,
 }
 
+/// A computation as another program is asked for it.
+#[derive(Clone, Debug, Default)]
+pub struct JobPlan {
+    /// Its settings, with nodes as their numbers.
+    pub settings: Vec<(&'static str, Value)>,
+    /// True if the values that it finds are numbers of nodes, to be given as their ids.
+    pub names_nodes: bool,
+}
+
+/// The plan of the job of a computation on a graph, which has the name of the algorithm. The program finds the same as
+/// [`Algorithm::run`] does, within the tolerance that it states.
+pub type JobOf<C> = fn(&Graph<'_>, &C) -> Result<JobPlan>;
+
 /// An algorithm.
 pub trait Algorithm: Send + Sync + 'static {
     /// Its own settings.
     type Config;
     /// Description of the algorithm.
     const ABOUT: About;
+    /// The job of it for another program ([`Execution::Spark`]); `None` if none knows it. Its rows are [`Shape::Nodes`] with
+    /// one column, and its program gives them in the order of [`Outcome::order`].
+    const JOB: Option<JobOf<Self::Config>> = None;
     /// Reads its own settings; fails on what cannot be.
     fn read(settings: &Settings<'_>, view: &dyn ReadView) -> Result<Self::Config>;
     /// The rows and memory that a run with these settings needs.

@@ -37,10 +37,9 @@ use std::sync::{Arc, OnceLock};
 
 use model::procedure::{Procedure, ProcedureSignature};
 
-use crate::algorithm::{About, Algorithm, GraphProcedure, procedures_of};
+use crate::algorithm::{About, Algorithm, Around, GraphProcedure, procedures_of};
 use crate::procedure::{AlgorithmProcedure, SearchProcedure};
 use crate::settings::Table;
-use crate::view_cache::ViewCache;
 
 /// Every procedure of this crate.
 struct All {
@@ -114,11 +113,12 @@ fn all() -> &'static All {
     })
 }
 
-/// The procedures of all algorithms, with a place where they keep what they have read into memory, if there is one.
-pub(crate) fn procedures(views: Option<&Arc<ViewCache>>) -> Vec<Arc<dyn Procedure>> {
+/// The procedures of all algorithms, in these surroundings.
+pub(crate) fn procedures(around: &Around) -> Vec<Arc<dyn Procedure>> {
     let All { searches, keeping, whole } = all();
+    let views = &around.views;
     let searches = searches.iter().map(|procedure| Arc::new(*procedure) as Arc<dyn Procedure>);
-    let keeping = keeping.iter().map(|procedure| Arc::new(procedure.keeping(views.cloned())) as Arc<dyn Procedure>);
-    let whole = whole.iter().map(|procedure| Arc::new(procedure.keeping(views.cloned())) as Arc<dyn Procedure>);
+    let keeping = keeping.iter().map(|procedure| Arc::new(procedure.keeping(views.clone())) as Arc<dyn Procedure>);
+    let whole = whole.iter().map(|procedure| Arc::new(procedure.within(around.clone())) as Arc<dyn Procedure>);
     searches.chain(keeping).chain(whole).collect()
 }

@@ -10,6 +10,8 @@ pub enum Execution {
     Streaming,
     /// The state of nodes and of edges on disk, one interval of nodes in memory at a time.
     Windows,
+    /// Both in another program, for which the edges are written as tables; see [`crate::algorithm::JobOf`].
+    Spark,
 }
 
 impl Execution {
@@ -19,10 +21,11 @@ impl Execution {
             Execution::Memory => "memory",
             Execution::Streaming => "streaming",
             Execution::Windows => "windows",
+            Execution::Spark => "spark",
         }
     }
 
-    /// Every one, the fastest first.
+    /// Every one of this process, the fastest first: those that are chosen where none is named.
     pub const ALL: [Execution; 3] = [Execution::Memory, Execution::Streaming, Execution::Windows];
 }
 
@@ -59,7 +62,7 @@ impl Pace {
         let smaller = [STREAM_BYTES, STREAM_BYTES / 2, STREAM_BYTES / 4].map(with);
         let fewer = std::iter::successors(Some(threads), |&threads| (threads > 1).then_some(threads / 2));
         match execution {
-            Execution::Memory => vec![full],
+            Execution::Memory | Execution::Spark => vec![full],
             Execution::Streaming => {
                 // Spilled state gains more from cached blocks of the store than from larger buffers.
                 let least = fewer.map(|threads| Pace { threads, buffer_bytes: STREAM_BYTES_MIN, spills, ..full });

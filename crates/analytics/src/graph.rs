@@ -43,8 +43,8 @@ enum Way<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// Makes a selection ready to be read. [`Execution::Windows`] reads as [`Execution::Streaming`] does: what it does
-    /// otherwise is to keep the state of nodes on disk.
+    /// Makes a selection ready to be read. [`Execution::Windows`] and [`Execution::Spark`] read as [`Execution::Streaming`]
+    /// does: what they do otherwise is to keep the state of nodes elsewhere.
     pub fn open(
         selection: Selection<'a>,
         execution: Execution,
@@ -69,7 +69,7 @@ impl<'a> Graph<'a> {
                 let built = GraphView::build(view, projection, weight, sides, pace.threads, interrupt)?;
                 Ok(Graph::in_memory(Arc::new(built)))
             }
-            Execution::Streaming | Execution::Windows => {
+            Execution::Streaming | Execution::Windows | Execution::Spark => {
                 let rows = StreamedRows::new(selection, pace, workspace.map(Place::Disk), interrupt)?;
                 Ok(Graph { direction: projection.direction, way: Way::Streamed(rows) })
             }

@@ -66,7 +66,7 @@ pub(crate) mod spilled;
 pub(crate) mod streamed;
 pub mod view_cache;
 
-pub use algorithm::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
+pub use algorithm::{About, Algorithm, Follows, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 pub use arrays::ArrayGraph;
 pub use catalog::{procedures, procedures_with};
 pub use edge_passes::{EdgeArrays, EdgePasses};

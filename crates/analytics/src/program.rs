@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
     pub(crate) fn place(&self) -> Place<'a> {
         match self.execution {
             Execution::Windows => Place::Disk(self.workspace),
-            Execution::Memory | Execution::Streaming => Place::Memory(self.workspace),
+            Execution::Memory | Execution::Streaming | Execution::Spark => Place::Memory(self.workspace),
         }
     }
 }

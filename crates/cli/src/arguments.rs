@@ -9,6 +9,10 @@ use database::{Durability, IsolationLevel, Priority};
 
 use crate::{config_file, failure};
 
+mod spark;
+
+pub(crate) use spark::SparkArguments;
+
 /// Knotwork: an embedded property-graph database.
 ///
 /// `knot STORE` opens the shell on a store, a directory that is made if it is missing and its name ends in .knot. Several processes may
@@ -123,6 +127,8 @@ pub(crate) struct OpeningArguments {
     /// A database to attach, as name=URL or name=definition.json; may be given several times
     #[arg(long, value_name = "NAME=SOURCE")]
     pub(crate) attach: Vec<String>,
+    #[command(flatten)]
+    pub(crate) spark: SparkArguments,
 }
 
 /// The longest delay of `relaxed` durability unless one is given.

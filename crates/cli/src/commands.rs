@@ -146,6 +146,7 @@ fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> 
         priority: opening.priority,
         slow_log: slow_log.map(|log| Arc::new(log.telling(tell_loss))),
         recording: recording.map(|recording| Arc::new(recording.telling(tell_loss))),
+        spark: opening.spark.settings(),
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     })

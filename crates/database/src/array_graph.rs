@@ -31,7 +31,7 @@ impl ArrayGraph {
         let graph = analytics::ArrayGraph::new(nodes, sources, targets, weights)?;
         let mut procedures = Procedures::default();
         let views = ViewCache::new(budget().clone());
-        analytics::procedures_with(views).into_iter().for_each(|procedure| procedures.register(procedure));
+        analytics::procedures_with(views, None).into_iter().for_each(|procedure| procedures.register(procedure));
         Ok(ArrayGraph { graph, procedures, platform: storage::os::platform() })
     }
 

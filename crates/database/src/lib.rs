@@ -13,6 +13,7 @@
 //! - [`slow_log`]: statements that took long, in a file.
 //! - [`trace`]: statements with their parameters and times, in a file, to be run again.
 //! - [`settings`]: how a database is opened and how queries run.
+//! - `spark`: algorithms that Spark computes.
 //! - [`database`]: a store that is open. `engine`: its files, or a graph on a ring of machines.
 //! - `compiling`: texts to statements.
 //! - `durations`: times for people.
@@ -75,6 +76,7 @@ pub mod session;
 pub mod settings;
 mod shape;
 pub mod slow_log;
+mod spark;
 #[cfg(feature = "cql")]
 mod staged_import;
 mod statements;
@@ -110,7 +112,7 @@ pub use phases::{Phase, Phases};
 pub use plan_report::{Part, PartKind, PlanLine, PlanReport, ProfileAdvice, Waterfall};
 pub use result::{Entities, QueryResult, ResultBatch, StatementSummary};
 pub use session::{ResultSink, Session};
-pub use settings::{Access, Config};
+pub use settings::{Access, Config, SparkSettings};
 pub use slow_log::SlowLog;
 #[cfg(feature = "cql")]
 pub use staged_import::Staging;

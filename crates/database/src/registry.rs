@@ -5,12 +5,14 @@ use std::sync::Arc;
 use analytics::ViewCache;
 use cypher::catalog::{Catalog, FunctionSignature};
 use exec::functions::FunctionCatalog;
+use model::job::JobEngine;
 use model::procedure::{Procedure, ProcedureSignature, Procedures};
 
 use crate::attachments::Attachments;
 use crate::files::FileAccess;
 use crate::load::TableSource;
 use crate::settings::Config;
+use crate::spark::Spark;
 use crate::statistics::ListStatistics;
 use crate::tools::{self, Surroundings};
 
@@ -49,7 +51,9 @@ impl Registry {
             load_csv::procedure(FileAccess::default()),
             load_from::procedure(Arc::default()),
         ];
-        let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views));
+        let spark: Arc<dyn JobEngine> = Arc::new(Spark::new(config.spark.clone()));
+        let all =
+            own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views, Some(spark)));
         all.for_each(|procedure| procedures.register(procedure));
         crate::attach::procedures(attachments).into_iter().for_each(|procedure| procedures.register(procedure));
         let tools = surroundings.map(tools::procedures).unwrap_or_default();

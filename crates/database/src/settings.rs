@@ -1,5 +1,6 @@
 //! Settings with which a database is opened and its queries run.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,29 @@ pub struct Config {
     pub slow_log: Option<Arc<SlowLog>>,
     /// The trace to which statements are written.
     pub recording: Option<Arc<Recording>>,
+    /// Spark, for algorithms with `execution: 'spark'`.
+    pub spark: SparkSettings,
+}
+
+/// Settings of the program that algorithms with `execution: 'spark'` are computed by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SparkSettings {
+    /// The Python in which PySpark is installed: a path, or a name that is looked for in `PATH`.
+    pub python: PathBuf,
+    /// Spark's master: `local[*]` for this machine, or `spark://HOST:PORT`, `yarn`, `k8s://…`.
+    pub master: String,
+    /// The folder for the tables of jobs, which Spark's machines see by the same path; `None` for the system's folder of
+    /// temporary files, which suits a local master alone. Each job makes a folder of its own in it, and removes that.
+    pub folder: Option<PathBuf>,
+    /// Settings of Spark itself, as `spark.executor.memory` and `8g`.
+    pub options: Vec<(String, String)>,
+}
+
+impl Default for SparkSettings {
+    fn default() -> SparkSettings {
+        let (python, master) = (PathBuf::from("python3"), "local[*]".to_owned());
+        SparkSettings { python, master, folder: None, options: Vec::new() }
+    }
 }
 
 impl Default for Config {
@@ -70,6 +94,7 @@ impl Default for Config {
             replan: ReplanRule::default(),
             slow_log: None,
             recording: None,
+            spark: SparkSettings::default(),
         }
     }
 }

@@ -115,6 +115,7 @@ registry! {
     (Corrupt, "CORRUPT", Database, "Neo.DatabaseError.General.StorageDamageDetected", "the store's bytes are not what was written", "run knot check; restore a copy"),
     (Closed, "CLOSED", Database, "Neo.DatabaseError.General.UnknownError", "the store refuses work after a failed write", "reopen the store"),
     (Source, "SOURCE", Transient, "Neo.TransientError.General.DatabaseUnavailable", "a database that is attached does not answer as asked", "see that it runs and lets you in, then try again"),
+    (Job, "JOB", Client, "Neo.ClientError.Procedure.ProcedureCallFailed", "the program that computes elsewhere is not there, or has failed", "see docs/spark.md, or compute here: leave out execution: 'spark'"),
     (Definition, "DEFINITION", Client, "Neo.ClientError.Statement.ExternalResourceFailed", "a graph definition does not fit its source", "mend the definition; knot source check says where"),
     (Internal, "INTERNAL", Database, "Neo.DatabaseError.General.UnknownError", "a belief of this program was broken", "report it with the query"),
 }

@@ -17,6 +17,7 @@
 //! - [`index_scan`]: requests of ordered indexes.
 //! - [`pattern_query`]: patterns that a store may match whole, and groups of their matches.
 //! - [`procedure`]: what `CALL` can call.
+//! - [`job`]: computations that another program makes of tables.
 //! - [`interrupt`]: cancellation and progress.
 //! - [`secrets`]: texts without passwords.
 //! - [`schedule`]: which of the statements that run at once may work.
@@ -40,6 +41,7 @@ pub mod error;
 pub mod id;
 pub mod index_scan;
 pub mod interrupt;
+pub mod job;
 pub mod limits;
 pub mod memory;
 pub mod meter;

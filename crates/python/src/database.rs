@@ -7,7 +7,7 @@ use std::time::Duration;
 use client::address::PASSWORD_VARIABLE;
 use client::{Address, Graph};
 use database::advice::{PredictedTime, Recommendation, Remedy, WorkloadStatement};
-use database::{Access, Config, Durability, Interrupt, Parameters};
+use database::{Access, Config, Durability, Interrupt, Parameters, SparkSettings};
 use model::{Value, error};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -77,7 +77,7 @@ fn open(path: &Path, config: Config, is_shared: bool, interrupt: &Interrupt) -> 
 impl Database {
     #[new]
     #[pyo3(signature = (path, *, access="write", memory_limit=None, query_memory_limit=None, threads=None,
-                        timeout=None, durability="full", isolation="snapshot", is_shared=true))]
+                        timeout=None, durability="full", isolation="snapshot", is_shared=true, spark=None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords of Python")]
     fn new(
         py: Python<'_>,
@@ -90,6 +90,7 @@ impl Database {
         durability: &str,
         isolation: &str,
         is_shared: bool,
+        spark: Option<(PathBuf, String, Option<PathBuf>, Vec<(String, String)>)>,
     ) -> PyResult<Database> {
         let access = match access {
             "read" => Access::ReadOnly,
@@ -110,6 +111,9 @@ impl Database {
         };
         if let Some(threads) = threads.filter(|threads| *threads > 0) {
             config.threads = threads;
+        }
+        if let Some((python, master, folder, options)) = spark {
+            config.spark = SparkSettings { python, master, folder, options };
         }
         let (interrupt, directory) = (Interrupt::new(), path.clone());
         let flag = interrupt.clone();

@@ -206,7 +206,7 @@ fn status(error: &Error) -> (&'static str, &'static str) {
         ErrorCode::UnknownProcedure => {
             ("42N08", "syntax error or access rule violation - no such procedure or function")
         }
-        ErrorCode::ProcedureFailed => ("52N37", "procedure exception - procedure execution error"),
+        ErrorCode::ProcedureFailed | ErrorCode::Job => ("52N37", "procedure exception - procedure execution error"),
         ErrorCode::Parameter => ("42N51", "syntax error or access rule violation - invalid parameter"),
         ErrorCode::Type => ("22N01", "data exception - invalid type"),
         ErrorCode::Arithmetic => ("22003", "data exception - numeric value out of range"),

@@ -25,6 +25,8 @@ pub mod jsonl;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 #[cfg(feature = "parquet")]
+pub mod parquet_columns;
+#[cfg(feature = "parquet")]
 pub mod parquet_writer;
 mod pipe;
 pub mod records;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use model::NodeId;
 use model::column::{Bitmap, Column, ColumnData};
 use model::error::Result;
+use model::job::{JobEngine, JobRows};
 use model::limits::BATCH_ROWS;
 use model::procedure::{Procedure, ProcedureContext, ProcedureMode, ProcedureSignature, RowSink, YieldSpec};
 use model::store::{Direction, NewEdges};
 use model::value::Value;
 
-use super::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::choice::{self, Answer, Load};
+use super::{About, Algorithm, Follows, Needs, Outcome, RowOrder, Run, Shape, jobs};
+use crate::graph::choice::{self, Answer, Choice, Load};
 use crate::graph::{Estimate, Execution, Graph, Selection};
 use crate::held::Held;
 use crate::numbering::Numbering;
@@ -22,7 +23,7 @@ use crate::settings::{Row, Settings, names_of};
 use crate::view_cache::ViewCache;
 
 const TIMES: [YieldSpec; 2] = [column("preProcessingMillis", "INTEGER"), column("computeMillis", "INTEGER")];
-const ESTIMATE: [YieldSpec; 7] = [
+const ESTIMATE: [YieldSpec; 8] = [
     column("execution", "STRING"),
     column("requiredMemory", "STRING"),
     column("bytesMin", "INTEGER"),
@@ -30,6 +31,7 @@ const ESTIMATE: [YieldSpec; 7] = [
     column("nodeCount", "INTEGER"),
     column("relationshipCount", "INTEGER"),
     column("seconds", "FLOAT"),
+    column("alternatives", "LIST<MAP>"),
 ];
 /// Edges that one call to the store makes.
 const WRITE_ROWS: usize = 10_000;
@@ -62,22 +64,30 @@ impl Mode {
     }
 }
 
-/// The body of a procedure: context, the one argument, where rows go, and where views are kept.
-type Body = fn(&mut ProcedureContext<'_>, &Value, &mut RowSink<'_>, Option<&ViewCache>) -> Result<()>;
+/// The surroundings of all calls of a database.
+#[derive(Clone, Default)]
+pub(crate) struct Around {
+    /// The cache that keeps views from call to call; `None` to make one for every call.
+    pub(crate) views: Option<Arc<ViewCache>>,
+    /// The program that computes elsewhere, if there is one.
+    pub(crate) engine: Option<Arc<dyn JobEngine>>,
+}
+
+/// The body of a procedure: context, the one argument, where rows go, and what is around.
+type Body = fn(&mut ProcedureContext<'_>, &Value, &mut RowSink<'_>, &Around) -> Result<()>;
 
 /// An algorithm that reads all of a selection, as `CALL` sees it.
 #[derive(Clone)]
 pub(crate) struct GraphProcedure {
     signature: ProcedureSignature,
     body: Body,
-    /// The cache that keeps views from call to call; `None` to make one for every call.
-    views: Option<Arc<ViewCache>>,
+    around: Around,
 }
 
 impl GraphProcedure {
-    /// The same with a place where views are kept.
-    pub(crate) fn keeping(&self, views: Option<Arc<ViewCache>>) -> GraphProcedure {
-        GraphProcedure { views, ..self.clone() }
+    /// The same in these surroundings.
+    pub(crate) fn within(&self, around: Around) -> GraphProcedure {
+        GraphProcedure { around, ..self.clone() }
     }
 }
 
@@ -87,7 +97,7 @@ impl Procedure for GraphProcedure {
     }
 
     fn call(&self, context: &mut ProcedureContext<'_>, arguments: &[Value], sink: &mut RowSink<'_>) -> Result<()> {
-        (self.body)(context, arguments.first().unwrap_or(&Value::Null), sink, self.views.as_deref())
+        (self.body)(context, arguments.first().unwrap_or(&Value::Null), sink, &self.around)
     }
 }
 
@@ -96,11 +106,11 @@ pub(crate) fn procedures_of<A: Algorithm>() -> Vec<GraphProcedure> {
     let mut all = vec![
         procedure::<A>(Mode::Stream, stream::<A>),
         procedure::<A>(Mode::Stats, stats::<A>),
-        procedure::<A>(Mode::Estimate, |context, argument, sink, views| {
-            estimate::<A>(context, argument, sink, views, Mode::Estimate)
+        procedure::<A>(Mode::Estimate, |context, argument, sink, around| {
+            estimate::<A>(context, argument, sink, around, Mode::Estimate)
         }),
-        procedure::<A>(Mode::StatsEstimate, |context, argument, sink, views| {
-            estimate::<A>(context, argument, sink, views, Mode::StatsEstimate)
+        procedure::<A>(Mode::StatsEstimate, |context, argument, sink, around| {
+            estimate::<A>(context, argument, sink, around, Mode::StatsEstimate)
         }),
     ];
     if A::ABOUT.shape != Shape::Rows {
@@ -156,7 +166,7 @@ fn procedure<A: Algorithm>(mode: Mode, body: Body) -> GraphProcedure {
     };
     let description =
         format!("{description} Settings: {}.", names_of(&known(&about, mode)).collect::<Vec<_>>().join(", "));
-    GraphProcedure { signature: signature_of(names, access, description, yields), body, views: None }
+    GraphProcedure { signature: signature_of(names, access, description, yields), body, around: Around::default() }
 }
 
 /// Position of the figure that tells if a run has converged; `None` if the algorithm has none.
@@ -187,11 +197,11 @@ fn known(about: &About, mode: Mode) -> Vec<&'static dyn Row> {
 }
 
 /// A call, read.
-struct Asked<'a, A: Algorithm> {
+pub(super) struct Asked<'a, A: Algorithm> {
     settings: Settings<'a>,
     projection: Projection,
     weight: Option<Weight>,
-    config: A::Config,
+    pub(super) config: A::Config,
     needs: Needs,
     /// Bytes of state for each node that must lie in memory where it is streamed, if that is less than all of it.
     spilled_bytes: Option<usize>,
@@ -229,7 +239,7 @@ impl<'a, A: Algorithm> Asked<'a, A> {
         Ok(Asked { settings, projection, weight, config, needs, spilled_bytes, threads, answer })
     }
 
-    fn selection<'s>(&'s self, context: &'s ProcedureContext<'_>) -> Selection<'s> {
+    pub(super) fn selection<'s>(&'s self, context: &'s ProcedureContext<'_>) -> Selection<'s> {
         Selection {
             view: context.graph.view(),
             projection: &self.projection,
@@ -239,44 +249,75 @@ impl<'a, A: Algorithm> Asked<'a, A> {
     }
 
     /// The way to run; a view that is kept need not be made.
-    fn choose(&self, context: &ProcedureContext<'_>, views: Option<&ViewCache>) -> Result<Estimate> {
-        self.choose_within(context, views, context.workspace.bytes_free() as u64, None)
+    fn choose(&self, context: &ProcedureContext<'_>, around: &Around) -> Result<Estimate> {
+        self.choose_within(context, around, context.workspace.bytes_free() as u64, None)
     }
 
     /// The way to run within a number of bytes; `nodes` if those that take part were counted.
     fn choose_within(
         &self,
         context: &ProcedureContext<'_>,
-        views: Option<&ViewCache>,
+        around: &Around,
         free: u64,
         nodes: Option<u64>,
     ) -> Result<Estimate> {
-        let selection = self.selection(context);
-        let is_kept = views.is_some_and(|views| views.holds(&selection));
-        let load = Load { needs: &self.needs, spilled_bytes: self.spilled_bytes, answer: self.answer, nodes };
-        choice::choose(&selection, &load, &self.settings, self.threads, free, is_kept)
+        self.choice(&self.selection(context), around, free, nodes).choose(&self.settings)
+    }
+
+    fn choice<'s>(
+        &'s self,
+        selection: &'s Selection<'s>,
+        around: &Around,
+        bytes_free: u64,
+        nodes: Option<u64>,
+    ) -> Choice<'s> {
+        let has_engine = A::JOB.is_some() && around.engine.is_some();
+        let (needs, spilled_bytes, answer) = (&self.needs, self.spilled_bytes, self.answer);
+        let load = Load { needs, spilled_bytes, answer, has_engine, nodes };
+        let is_view_kept = around.views.as_ref().is_some_and(|views| views.holds(selection));
+        Choice { selection, load, threads: self.threads, bytes_free, is_view_kept }
     }
 
     /// The way to run, and its memory. What is free when the way is chosen may be gone when it is taken: another computation
     /// begins, or the store holds on to blocks. Then what needs less is tried.
-    fn choose_and_take<'c>(
+    pub(super) fn choose_and_take<'c>(
         &self,
         context: &'c ProcedureContext<'_>,
-        views: Option<&ViewCache>,
+        around: &Around,
         name: &'static str,
     ) -> Result<(Estimate, Held<'c>)> {
-        let mut estimate = self.choose(context, views)?;
+        let mut estimate = self.choose(context, around)?;
         loop {
             let refused = match Held::take(context.workspace, name, estimate.bytes_ahead() as usize) {
                 Ok(held) => return Ok((estimate, held)),
                 Err(error) => error,
             };
             let free = context.workspace.bytes_free() as u64;
-            match self.choose_within(context, views, free.min(estimate.bytes.saturating_sub(1)), None) {
+            match self.choose_within(context, around, free.min(estimate.bytes.saturating_sub(1)), None) {
                 Ok(next) if next.bytes < estimate.bytes => estimate = next,
                 _ => return Err(refused),
             }
         }
+    }
+}
+
+impl<A: Algorithm> Asked<'_, A> {
+    /// Fails if the run had to converge and did not.
+    pub(super) fn require_convergence(&self, stats: &[Value]) -> Result<()> {
+        if let Some(figure) = tells_convergence(&A::ABOUT)
+            && self.settings.get(&MUST_CONVERGE)?
+            && stats[figure] == Value::Bool(false)
+        {
+            let error =
+                model::error!(Limit, "algo.{} had not converged when it came to 'maxIterations'", A::ABOUT.name);
+            return Err(error.with_remedy("raise 'maxIterations' or 'tolerance', or leave out 'mustConverge'"));
+        }
+        Ok(())
+    }
+
+    /// True if another program is to compute, which `execution` must say.
+    fn is_for_a_job(&self) -> Result<bool> {
+        Ok(self.settings.get(&shared::EXECUTION)?.eq_ignore_ascii_case(Execution::Spark.name()))
     }
 }
 
@@ -291,14 +332,14 @@ struct Found {
 fn on_graph<A: Algorithm, T>(
     context: &ProcedureContext<'_>,
     asked: &Asked<'_, A>,
-    views: Option<&ViewCache>,
+    around: &Around,
     work: impl FnOnce(&Graph<'_>, &Run<'_>) -> Result<T>,
 ) -> Result<(T, [Value; 2])> {
     let mut watch = StopWatch::start(context.clock);
     context.interrupt.become_long(asked.threads);
-    let (estimate, mut held) = asked.choose_and_take(context, views, A::ABOUT.name)?;
+    let (estimate, mut held) = asked.choose_and_take(context, around, A::ABOUT.name)?;
     let selection = asked.selection(context);
-    let graph = match views {
+    let graph = match &around.views {
         Some(views) if estimate.execution == Execution::Memory => {
             Graph::in_memory(views.view(&selection, asked.threads, context.interrupt)?.0)
         }
@@ -335,23 +376,13 @@ fn on_graph<A: Algorithm, T>(
 /// Runs; fails if it had to converge and did not.
 fn run_to_the_end<A: Algorithm>(graph: &Graph<'_>, asked: &Asked<'_, A>, run: &Run<'_>) -> Result<Outcome> {
     let outcome = A::run(graph, &asked.config, run)?;
-    if let Some(figure) = tells_convergence(&A::ABOUT)
-        && asked.settings.get(&MUST_CONVERGE)?
-        && outcome.stats[figure] == Value::Bool(false)
-    {
-        let error = model::error!(Limit, "algo.{} had not converged when it came to 'maxIterations'", A::ABOUT.name);
-        return Err(error.with_remedy("raise 'maxIterations' or 'tolerance', or leave out 'mustConverge'"));
-    }
+    asked.require_convergence(&outcome.stats)?;
     Ok(outcome)
 }
 
 /// Opens the graph, runs, and gives what the graph is still needed for.
-fn compute<A: Algorithm>(
-    context: &ProcedureContext<'_>,
-    asked: &Asked<'_, A>,
-    views: Option<&ViewCache>,
-) -> Result<Found> {
-    let ((nodes, outcome), times) = on_graph(context, asked, views, |graph, run| {
+fn compute<A: Algorithm>(context: &ProcedureContext<'_>, asked: &Asked<'_, A>, around: &Around) -> Result<Found> {
+    let ((nodes, outcome), times) = on_graph(context, asked, around, |graph, run| {
         let outcome = run_to_the_end(graph, asked, run)?;
         let nodes = match A::ABOUT.shape {
             Shape::Nodes => (0..graph.node_count() as u32).map(|number| graph.node(number)).collect(),
@@ -366,13 +397,16 @@ fn stream<A: Algorithm>(
     context: &mut ProcedureContext<'_>,
     argument: &Value,
     sink: &mut RowSink<'_>,
-    views: Option<&ViewCache>,
+    around: &Around,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stream)?;
-    if A::ABOUT.shape != Shape::Nodes {
-        return on_graph(context, &asked, views, |graph, run| A::send(graph, &asked.config, run, sink)).map(drop);
+    if asked.is_for_a_job()? {
+        return jobs::stream(context, &asked, around, sink);
     }
-    let Found { nodes, outcome, .. } = compute(context, &asked, views)?;
+    if A::ABOUT.shape != Shape::Nodes {
+        return on_graph(context, &asked, around, |graph, run| A::send(graph, &asked.config, run, sink)).map(drop);
+    }
+    let Found { nodes, outcome, .. } = compute(context, &asked, around)?;
     let rows = outcome.columns.first().map_or(0, Column::len);
     let order: Box<dyn Iterator<Item = u32>> = match &outcome.order {
         RowOrder::Given(order) => Box::new(order.iter().copied()),
@@ -420,10 +454,14 @@ fn stats<A: Algorithm>(
     context: &mut ProcedureContext<'_>,
     argument: &Value,
     sink: &mut RowSink<'_>,
-    views: Option<&ViewCache>,
+    around: &Around,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Stats)?;
-    let (stats, times) = on_graph(context, &asked, views, |graph, run| Ok(run_to_the_end(graph, &asked, run)?.stats))?;
+    let (stats, times) = if asked.is_for_a_job()? {
+        jobs::stats(context, &asked, around)?
+    } else {
+        on_graph(context, &asked, around, |graph, run| Ok(run_to_the_end(graph, &asked, run)?.stats))?
+    };
     send_row(sink, &[&stats[..], &times].concat())
 }
 
@@ -431,7 +469,7 @@ fn estimate<A: Algorithm>(
     context: &mut ProcedureContext<'_>,
     argument: &Value,
     sink: &mut RowSink<'_>,
-    views: Option<&ViewCache>,
+    around: &Around,
     mode: Mode,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, mode)?;
@@ -442,17 +480,19 @@ fn estimate<A: Algorithm>(
         }
         _ => None,
     };
-    let estimate = asked.choose_within(context, views, context.workspace.bytes_free() as u64, nodes)?;
+    let selection = asked.selection(context);
+    let choice = asked.choice(&selection, around, context.workspace.bytes_free() as u64, nodes);
+    let estimate = choice.choose(&asked.settings)?;
     let passes = A::passes(&asked.config, asked.weight.is_some());
-    let seconds = passes.and_then(|passes| estimate.seconds(passes, asked.needs.sides));
-    send_row(sink, &choice::row(&estimate, seconds))
+    let seconds = |estimate: &Estimate| passes.and_then(|passes| estimate.seconds(passes, asked.needs.sides));
+    send_row(sink, &choice::row(&estimate, seconds(&estimate), choice.alternatives(seconds)))
 }
 
 fn write<A: Algorithm>(
     context: &mut ProcedureContext<'_>,
     argument: &Value,
     sink: &mut RowSink<'_>,
-    views: Option<&ViewCache>,
+    around: &Around,
 ) -> Result<()> {
     let asked = Asked::<A>::read(context, argument, Mode::Write)?;
     let property = asked.settings.get(&WRITE_PROPERTY)?;
@@ -460,7 +500,11 @@ fn write<A: Algorithm>(
         Shape::Pairs => Some(asked.settings.get(&WRITE_RELATIONSHIP_TYPE)?),
         Shape::Nodes | Shape::Rows => None,
     };
-    let Found { nodes, outcome, times } = compute(context, &asked, views)?;
+    if asked.is_for_a_job()? {
+        let ran = jobs::run(context, &asked, around, JobRows::All)?;
+        return jobs::write(context, ran, &property, sink);
+    }
+    let Found { nodes, outcome, times } = compute(context, &asked, around)?;
     let mut watch = StopWatch::start(context.clock);
     let written = match edge_type {
         Some(edge_type) => write_pairs(context, &edge_type, &property, &outcome)?,

@@ -19,7 +19,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
@@ -236,6 +236,12 @@ impl crate::Algorithm for Algorithm {
         stats: &[column("nodesReached", "INTEGER"), column("maxDistance", "INTEGER")],
         shape: Shape::Nodes,
     };
+
+    const JOB: Option<JobOf<Config>> = Some(|graph, config| {
+        let source = Value::from(graph.require(config.source, SOURCE_NODE.name)?);
+        let depth_max = config.depth_max.map_or(Value::Null, Value::from);
+        Ok(JobPlan { settings: vec![("source", source), ("depth_max", depth_max)], names_nodes: false })
+    });
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
         let depth_max = settings.get(&MAX_DEPTH)?.map(|depth| depth.min(u64::from(UNREACHED - 1)) as u32);

@@ -23,7 +23,7 @@ use model::procedure::Workspace;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::pass_time::VOTE;
 use crate::graph::{Execution, Graph, Passes, Rows};
 use crate::graph_view::{GraphView, Sides};
@@ -364,6 +364,11 @@ impl crate::Algorithm for Algorithm {
         ],
         shape: Shape::Nodes,
     };
+
+    const JOB: Option<JobOf<Config>> = Some(|_, config| {
+        let settings = vec![("max_iterations", Value::Int(config.max_iterations.cast_signed()))];
+        Ok(JobPlan { settings, names_nodes: true })
+    });
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
         Ok(Config { max_iterations: settings.get(&MAX_ITERATIONS)? })

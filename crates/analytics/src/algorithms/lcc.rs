@@ -13,7 +13,7 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use super::triangles::{self, Triads};
-use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::Graph;
 use crate::graph_view::GraphView;
 use crate::procedure::column;
@@ -66,6 +66,8 @@ impl crate::Algorithm for Algorithm {
         stats: &[column("averageClusteringCoefficient", "FLOAT"), column("nodeCount", "INTEGER")],
         shape: Shape::Nodes,
     };
+
+    const JOB: Option<JobOf<()>> = Some(|_, ()| Ok(JobPlan::default()));
 
     fn read(_settings: &Settings<'_>, _view: &dyn ReadView) -> Result<()> {
         Ok(())

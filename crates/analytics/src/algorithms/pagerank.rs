@@ -26,7 +26,7 @@ use model::procedure::Workspace;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::pass_time::RANK;
 use crate::graph::{Execution, Graph, Passes, Rows, Side};
 use crate::graph_view::{GraphView, Sides};
@@ -361,6 +361,18 @@ impl crate::Algorithm for Algorithm {
         shape: Shape::Nodes,
     };
 
+    const JOB: Option<JobOf<Personalized>> = Some(|graph, asked| {
+        let (nodes, weights): (Vec<u32>, Vec<f64>) = asked.source_numbers(graph)?.into_iter().unzip();
+        let settings = vec![
+            ("damping_factor", Value::Float(asked.config.damping_factor)),
+            ("max_iterations", Value::Int(asked.config.max_iterations.cast_signed())),
+            ("tolerance", Value::Float(asked.config.tolerance)),
+            ("sources", Value::list(nodes.into_iter().map(Value::from).collect())),
+            ("source_weights", Value::list(weights.into_iter().map(Value::Float).collect())),
+        ];
+        Ok(JobPlan { settings, names_nodes: false })
+    });
+
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Personalized> {
         let walk = read_walk(settings)?;
         Ok(Personalized { source_weights: read_source_weights(settings, &walk.sources)?, ..walk })
@@ -403,7 +415,7 @@ impl crate::Algorithm for Algorithm {
         let found = if asked.sources.is_empty() && run.selection.weight.is_none() {
             match run.execution {
                 Execution::Windows => windowed::run(graph, &asked.config, run)?,
-                Execution::Memory | Execution::Streaming => {
+                Execution::Memory | Execution::Streaming | Execution::Spark => {
                     let workspace = run.spills.then_some(run.workspace);
                     let means = Means { threads: run.threads, workspace, gives_scores: run.gives_values };
                     self::run(graph, &asked.config, means, run.interrupt)?

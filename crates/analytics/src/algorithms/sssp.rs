@@ -18,7 +18,7 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use super::bfs;
-use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::{Execution, Graph};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
@@ -88,6 +88,11 @@ impl crate::Algorithm for Algorithm {
         stats: &[column("nodesReached", "INTEGER")],
         shape: Shape::Nodes,
     };
+
+    const JOB: Option<JobOf<Config>> = Some(|graph, config| {
+        let source = Value::from(graph.require(config.source, SOURCE_NODE.name)?);
+        Ok(JobPlan { settings: vec![("source", source)], names_nodes: false })
+    });
 
     fn read(settings: &Settings<'_>, _view: &dyn ReadView) -> Result<Config> {
         Ok(Config { source: settings.get(&SOURCE_NODE)? })

@@ -23,7 +23,7 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 use model::value::Value;
 
-use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
+use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::pass_time::UNION;
 use crate::graph::{Execution, Graph, Passes};
 use crate::graph_view::{Csr, GraphView, Sides};
@@ -242,6 +242,8 @@ impl crate::Algorithm for Algorithm {
         stats: &[column("componentCount", "INTEGER")],
         shape: Shape::Nodes,
     };
+
+    const JOB: Option<JobOf<()>> = Some(|_, ()| Ok(JobPlan { names_nodes: true, ..JobPlan::default() }));
 
     fn read(_settings: &Settings<'_>, _view: &dyn ReadView) -> Result<()> {
         Ok(())

@@ -5,6 +5,8 @@
 //! there is memory, and with smaller ones, fewer threads, or state that is accessed only in order in temporary files,
 //! before a slower way is taken.
 
+use std::sync::Arc;
+
 use model::error::Result;
 use model::store::Direction;
 use model::value::Value;
@@ -75,6 +77,8 @@ const VALUES_BYTES: u64 = 4 + 8;
 const ROWS_BYTES: u64 = 8 + 8 + 4;
 /// Bytes of the value that lies on an edge in windows, at the most.
 const VALUE_BYTES: u64 = 8;
+/// Bytes of a part of a table for another program, while it is written.
+const PART_BYTES: u64 = 12 << 20;
 /// Bytes of an edge as the store streams it, about: a packed target and a share of the pointer index.
 const STREAMED_EDGE_BYTES: u64 = 4;
 
@@ -87,6 +91,8 @@ pub(crate) struct Load<'n> {
     pub(crate) spilled_bytes: Option<usize>,
     /// The answer that is held at the end.
     pub(crate) answer: Answer,
+    /// True if another program can compute it, and is at hand.
+    pub(crate) has_engine: bool,
     /// The number of nodes that take part, if they were counted: of nodes with one of several labels statistics tell only
     /// the most there may be.
     pub(crate) nodes: Option<u64>,
@@ -95,7 +101,7 @@ pub(crate) struct Load<'n> {
 impl<'n> Load<'n> {
     /// With all of its state in memory.
     pub(crate) fn new(needs: &'n Needs, answer: Answer) -> Load<'n> {
-        Load { needs, spilled_bytes: None, answer, nodes: None }
+        Load { needs, spilled_bytes: None, answer, has_engine: false, nodes: None }
     }
 
     /// Bytes of state for `nodes` nodes.
@@ -152,6 +158,12 @@ impl Estimate {
                 let held = pace.window_bytes + buffers + numbering + answer.max(nodes / 8);
                 (held, edges * (STREAMED_EDGE_BYTES + VALUE_BYTES + weight_bytes))
             }
+            Execution::Spark => {
+                // The edges are read once; the state of nodes is in the other program.
+                let read = streamed::pass_bytes(selection).unwrap_or(stored * STREAMED_EDGE_BYTES);
+                let held = numbering + answer + buffers + pace.threads as u64 * PART_BYTES;
+                (held, read + stored * weight_bytes)
+            }
         };
         Estimate { execution, nodes, edges, bytes, view_bytes, bytes_per_pass, pace }
     }
@@ -159,7 +171,7 @@ impl Estimate {
     /// Bytes taken before the run. In windows, the run takes the memory of its intervals itself, as much as is free.
     pub(crate) fn bytes_ahead(&self) -> u64 {
         match self.execution {
-            Execution::Memory | Execution::Streaming => self.bytes,
+            Execution::Memory | Execution::Streaming | Execution::Spark => self.bytes,
             Execution::Windows => self.bytes.saturating_sub(self.pace.window_bytes),
         }
     }
@@ -174,54 +186,98 @@ impl Estimate {
     }
 }
 
-/// The way that `execution` names, or else the fastest that the algorithm knows and `bytes_free` bytes suffice for; at the
-/// fastest pace that they suffice for. Where they do not suffice for the way that is named it is what needs least.
-pub(crate) fn choose(
-    selection: &Selection<'_>,
-    load: &Load<'_>,
-    settings: &Settings<'_>,
-    threads: usize,
-    bytes_free: u64,
-    is_view_kept: bool,
-) -> Result<Estimate> {
-    let needs = load.needs;
-    let estimates_of = |way: Execution| {
-        Pace::all(way, threads, load.gains_by_spilling()).into_iter().map(move |pace| {
-            let mut estimate = Estimate::of(selection, load, way, pace);
-            if is_view_kept {
+/// A choice to be made: what is to be read, what it needs, and what there is.
+#[derive(Clone, Copy)]
+pub(crate) struct Choice<'a> {
+    pub(crate) selection: &'a Selection<'a>,
+    pub(crate) load: Load<'a>,
+    pub(crate) threads: usize,
+    pub(crate) bytes_free: u64,
+    /// True if the view in memory is kept from an earlier call.
+    pub(crate) is_view_kept: bool,
+}
+
+impl Choice<'_> {
+    /// The ways there are, the fastest first.
+    fn ways(&self) -> impl Iterator<Item = Execution> {
+        self.load.needs.executions.iter().copied().chain(self.load.has_engine.then_some(Execution::Spark))
+    }
+
+    fn estimates_of(&self, way: Execution) -> impl Iterator<Item = Estimate> {
+        Pace::all(way, self.threads, self.load.gains_by_spilling()).into_iter().map(move |pace| {
+            let mut estimate = Estimate::of(self.selection, &self.load, way, pace);
+            if self.is_view_kept {
                 estimate.bytes -= std::mem::take(&mut estimate.view_bytes);
             }
             estimate
         })
-    };
-    let name = settings.get(&shared::EXECUTION)?;
-    if !name.eq_ignore_ascii_case(shared::EXECUTION.default.0) {
-        let known = Execution::ALL.into_iter().find(|way| way.name().eq_ignore_ascii_case(&name));
-        let names: Vec<&str> = needs.executions.iter().map(|way| way.name()).collect();
-        let Some(asked) = known.filter(|way| needs.executions.contains(way)) else {
-            return Err(settings
-                .refuse(&format!("setting 'execution' is '{name}', expected 'auto' or one of: {}", names.join(", "))));
-        };
-        let fits = estimates_of(asked).find(|estimate| estimate.bytes <= bytes_free);
-        let least = || estimates_of(asked).min_by_key(|estimate| estimate.bytes);
-        return fits.or_else(least).ok_or_else(|| model::error!(Internal, "no pace is known for '{name}'"));
     }
-    let estimates: Vec<Estimate> = needs.executions.iter().flat_map(|&way| estimates_of(way)).collect();
-    match estimates.iter().find(|estimate| estimate.bytes <= bytes_free) {
-        Some(estimate) => Ok(*estimate),
-        None => Err(too_little(&estimates, bytes_free)),
+
+    fn fits(&self, estimate: &Estimate) -> bool {
+        estimate.bytes <= self.bytes_free
+    }
+
+    /// That way at the fastest pace that the free bytes suffice for, or else at the one that needs least.
+    fn of_way(&self, way: Execution) -> Option<Estimate> {
+        let least = || self.estimates_of(way).min_by_key(|estimate| estimate.bytes);
+        self.estimates_of(way).find(|estimate| self.fits(estimate)).or_else(least)
+    }
+
+    /// The way that `execution` names, or else the fastest of this process that the free bytes suffice for.
+    pub(crate) fn choose(&self, settings: &Settings<'_>) -> Result<Estimate> {
+        let name = settings.get(&shared::EXECUTION)?;
+        if !name.eq_ignore_ascii_case(shared::EXECUTION.default.0) {
+            let Some(asked) = self.ways().find(|way| way.name().eq_ignore_ascii_case(&name)) else {
+                let names: Vec<&str> = self.ways().map(Execution::name).collect();
+                return Err(settings.refuse(&format!(
+                    "setting 'execution' is '{name}', expected 'auto' or one of: {}",
+                    names.join(", ")
+                )));
+            };
+            return self.of_way(asked).ok_or_else(|| model::error!(Internal, "no pace is known for '{name}'"));
+        }
+        let own = self.load.needs.executions.iter();
+        let estimates: Vec<Estimate> = own.flat_map(|&way| self.estimates_of(way)).collect();
+        match estimates.iter().find(|estimate| self.fits(estimate)) {
+            Some(estimate) => Ok(*estimate),
+            None => Err(too_little(&estimates, self.bytes_free, self.load.has_engine)),
+        }
+    }
+
+    /// Every way with what it needs, as a list of maps; `seconds` tells the time of one, if it is known.
+    pub(crate) fn alternatives(&self, seconds: impl Fn(&Estimate) -> Option<f64>) -> Value {
+        let row = |estimate: Estimate| {
+            let seconds = seconds(&estimate);
+            let remark = match (estimate.execution, seconds) {
+                (Execution::Spark, _) => "the time depends on Spark's machines, which are not known here",
+                (_, None) => "the number of passes depends on the graph, or their time was not measured",
+                (_, Some(_)) => "",
+            };
+            let entries = [
+                ("execution", Value::string(estimate.execution.name())),
+                ("requiredMemory", Value::string(&estimate.required_memory())),
+                ("bytesMin", Value::Int(estimate.bytes.cast_signed())),
+                ("fits", Value::Bool(self.fits(&estimate))),
+                ("seconds", seconds.map_or(Value::Null, Value::Float)),
+                ("remark", Value::string(remark)),
+            ];
+            Value::map(entries.map(|(key, value)| (Arc::from(key), value)))
+        };
+        Value::list(self.ways().filter_map(|way| self.of_way(way)).map(row).collect())
     }
 }
 
-fn too_little(estimates: &[Estimate], bytes_free: u64) -> model::Error {
+fn too_little(estimates: &[Estimate], bytes_free: u64, has_engine: bool) -> model::Error {
     let least = estimates.iter().min_by_key(|estimate| estimate.bytes);
     let (way, needed) = least.map_or(("no way", String::new()), |e| (e.execution.name(), e.required_memory()));
+    let remedy = "raise the memory limit (--memory-limit, --query-memory), or name fewer labels and types";
+    let other = if has_engine { "; execution: 'spark' computes it elsewhere" } else { "" };
     model::error!(Limit, "the computation needs about {needed} of memory ({way}), {bytes_free} bytes may be held")
-        .with_remedy("raise the memory limit (--memory-limit, --query-memory), or name fewer labels and types")
+        .with_remedy(format!("{remedy}{other}"))
 }
 
-/// An estimate as the row of `estimate` procedures, with its seconds if they are known.
-pub(crate) fn row(estimate: &Estimate, seconds: Option<f64>) -> Vec<Value> {
+/// An estimate as the row of `estimate` procedures, with its seconds if they are known, and with the other ways.
+pub(crate) fn row(estimate: &Estimate, seconds: Option<f64>, alternatives: Value) -> Vec<Value> {
     let count = |number: u64| Value::Int(number.cast_signed());
     vec![
         Value::string(estimate.execution.name()),
@@ -231,5 +287,6 @@ pub(crate) fn row(estimate: &Estimate, seconds: Option<f64>) -> Vec<Value> {
         count(estimate.nodes),
         count(estimate.edges),
         seconds.map_or(Value::Null, Value::Float),
+        alternatives,
     ]
 }

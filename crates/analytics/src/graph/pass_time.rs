@@ -68,6 +68,8 @@ impl Estimate {
             Execution::Memory => kernel.memory,
             Execution::Streaming => kernel.streaming,
             Execution::Windows => kernel.windows?,
+            // Cost of a program whose machines are not known here.
+            Execution::Spark => return None,
         };
         let (edges, nodes) = (self.edges as f64, self.nodes as f64);
         let of_pass = |cost: PassCost| edges * cost.edge + nodes * cost.node;

@@ -25,8 +25,8 @@ pub(crate) static EXECUTION: Setting<Text, Fixed<&str>> = Setting::new(
     "execution",
     Text,
     Fixed("auto"),
-    "Execution mode: `'memory'`, `'streaming'` or `'windows'`, where the algorithm supports it. `'auto'` selects the \
-     fastest mode that the free memory permits.",
+    "Execution mode: `'memory'`, `'streaming'`, `'windows'` or `'spark'`, where the algorithm supports it. `'auto'` selects \
+     the fastest of the first three that the free memory permits.",
 );
 /// The settings that algorithms over a whole selection share.
 pub(crate) const WHOLE: Table = &[&LABELS, &TYPES, &CONCURRENCY, &EXECUTION];

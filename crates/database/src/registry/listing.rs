@@ -95,6 +95,7 @@ fn described(signature: &ProcedureSignature) -> Vec<Value> {
 /// Lists how the database was opened.
 pub(super) fn settings(config: &Config) -> Arc<dyn Procedure> {
     let memory = config.memory_bytes_max.map_or_else(|| "half of the machine's".to_owned(), |bytes| bytes.to_string());
+    let folder = config.spark.folder.as_ref().map_or_else(|| "temporary".to_owned(), |path| path.display().to_string());
     let rate = config.merge_bytes_per_second.to_string();
     let rows = [
         ("durability", format!("{:?}", config.durability), "what a commit waits for"),
@@ -102,6 +103,9 @@ pub(super) fn settings(config: &Config) -> Arc<dyn Procedure> {
         ("memory_limit", memory, "bytes that the database may use in all"),
         ("merge_rate", rate, "bytes a second that merges may write, 0 for no limit"),
         ("priority", config.priority.name().to_owned(), "how urgent the statements of a new session are"),
+        ("spark_folder", folder, "folder for the tables of Spark's jobs"),
+        ("spark_master", config.spark.master.clone(), "where Spark computes"),
+        ("spark_python", config.spark.python.display().to_string(), "the Python that has PySpark"),
         ("threads", config.threads.to_string(), "threads that one statement may use"),
     ];
     let signature = signature("dbms.settings", "How the database was opened.", SETTING);

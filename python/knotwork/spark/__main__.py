@@ -1,0 +1,7 @@
+"""``python -m knotwork.spark SESSION.json``: the job of a file, as ``execution: 'spark'`` starts it."""
+
+import sys
+
+from .job import main
+
+sys.exit(main(sys.argv[1:]))
