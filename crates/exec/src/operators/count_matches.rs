@@ -6,7 +6,7 @@
 //!
 //! Cost: each edge of the tree's types is followed once at most, for all rows together; edges to leaves of which nothing
 //! is asked are not followed at all, their nodes' degrees are enough; nor are those of types that lead to labelled nodes
-//! always or never ([`labelled`]). Memory: 8 bytes for each node id and inner node of the tree, 16 where a branch must not
+//! always or never ([`labelled`]), nor those of nodes that lead nowhere, where few do not ([`reduction`]). Memory: 8 bytes for each node id and inner node of the tree, 16 where a branch must not
 //! lead back; where that is refused, little is remembered and more worked out anew ([`low_memory`]).
 
 mod edges_across;
@@ -15,6 +15,7 @@ mod groups;
 mod labelled;
 mod lists;
 mod low_memory;
+mod reduction;
 mod tables;
 mod tree;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cypher::plan::{Difference, NestedKind};
 use model::procedure::GraphAccess;
@@ -57,8 +57,8 @@ pub(super) enum Known {
 }
 
 /// Nodes that have come to something so far, their places among those asked for, and their numbers.
-struct Live {
-    nodes: Vec<NodeId>,
+pub(super) struct Live {
+    pub(super) nodes: Vec<NodeId>,
     places: Vec<u32>,
     products: Vec<u64>,
 }
@@ -79,6 +79,14 @@ impl Live {
         self.nodes.truncate(kept);
         self.places.truncate(kept);
         self.products.truncate(kept);
+    }
+
+    /// Drops nodes for which something does not hold.
+    pub(super) fn retain(&mut self, holds: impl Fn(NodeId) -> bool) {
+        let factors: Vec<u64> = self.nodes.iter().map(|&node| u64::from(holds(node))).collect();
+        if factors.contains(&0) {
+            self.multiply(&factors);
+        }
     }
 }
 
@@ -134,6 +142,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     fn multiply_group(&mut self, node: &Node, group: &Group, live: &mut Live) -> Result<()> {
+        self.reduce(node, group, live)?;
         if live.nodes.is_empty() {
             return Ok(());
         }
@@ -367,7 +376,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     /// The messages of all nodes; `None` if there is no room for them.
-    fn whole(&mut self, node: &Node) -> Result<Option<Arc<Whole>>> {
+    pub(super) fn whole(&mut self, node: &Node) -> Result<Option<Arc<Whole>>> {
         let (tables, runtime) = (self.tables, self.runtime);
         tables.wholes[node.table].get_or_try(|| {
             if !self.make_below(node)? {
@@ -386,7 +395,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             for_each_part(runtime, tables, parts.collect(), &|evaluation, start, (values, rests)| {
                 evaluation.fill(node, start, values, rests)
             })?;
-            Ok(Some(Whole { values, rests }))
+            Ok(Some(Whole { values, rests, few: OnceLock::new() }))
         })
     }
 

@@ -1,9 +1,9 @@
 //! Results for a tree's nodes, shared by the runs of one statement and their threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use model::{NodeId, Result};
+use model::{Bitmap, NodeId, Result};
 
 use super::labelled::ByType;
 use super::lists::Lists;
@@ -27,6 +27,8 @@ pub(super) struct Whole {
     pub(super) values: Vec<u64>,
     /// Empty if there is no branch aside.
     pub(super) rests: Vec<u64>,
+    /// The nodes that stand for a match, once it was asked for; `None` if they are many.
+    pub(super) few: OnceLock<Option<Vec<NodeId>>>,
 }
 
 impl Whole {
@@ -80,6 +82,8 @@ pub(super) struct Tables {
     pub(super) types: Vec<Shared<Option<ByType>>>,
     /// By the number of a tree's node: how many nodes were asked for.
     pub(super) asked: Vec<AtomicUsize>,
+    /// By the number of a tree's node: the nodes that edges lead from to one that stands for a match.
+    pub(super) reached: Vec<Shared<Bitmap>>,
     /// By the number of a list.
     pub(super) lists: Vec<Shared<Lists>>,
     /// Memory was refused: from then on little is remembered; see [`super::low_memory`].
@@ -92,6 +96,7 @@ impl Tables {
         Tables {
             wholes: (0..tables).map(|_| Shared::new()).collect(),
             asked: (0..tables).map(|_| AtomicUsize::new(0)).collect(),
+            reached: (0..tables).map(|_| Shared::new()).collect(),
             types: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
             has_low_memory: AtomicBool::new(false),
