@@ -37,8 +37,9 @@ impl Fixture {
         use std::os::unix::fs::PermissionsExt;
         let folder = Folder::new();
         let python = folder.write("program", format!("#!/bin/sh\n{program}\n"));
-        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::create_dir(folder.join("jobs")).unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755))
+            .expect("the folder of a test can be written");
+        std::fs::create_dir(folder.join("jobs")).expect("the folder of a test can be written");
         let spark = SparkSettings { python, folder: Some(folder.join("jobs")), ..SparkSettings::default() };
         let session = open(&folder, spark, timeout);
         Fixture { folder, session }
@@ -60,7 +61,11 @@ impl Fixture {
 
     /// The folder for jobs is empty, and no process that the program has noted lives.
     fn assert_nothing_is_left(&self) {
-        assert_eq!(std::fs::read_dir(self.folder.join("jobs")).unwrap().count(), 0, "a folder of a job is left");
+        assert_eq!(
+            std::fs::read_dir(self.folder.join("jobs")).expect("the folder of a test can be written").count(),
+            0,
+            "a folder of a job is left"
+        );
         for process in self.noted("processes").split_whitespace() {
             let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
             // A process that nobody waits for may stay as a zombie where the first process of a container is no init.
@@ -76,14 +81,15 @@ impl Fixture {
 
     /// Writes the result that the program copies to its place.
     fn result(&self, name: &str, nodes: Vec<i64>, values: ArrayRef) {
-        std::fs::create_dir_all(self.folder.join("result")).unwrap();
+        std::fs::create_dir_all(self.folder.join("result")).expect("the folder of a test can be written");
         let columns = [("node", Arc::new(Int64Array::from(nodes)) as ArrayRef), ("value", values)];
-        let batch =
-            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap();
-        let file = File::create(self.folder.join(&format!("result/{name}.parquet"))).unwrap();
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
+        let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true)))
+            .expect("columns can be written");
+        let file = File::create(self.folder.join(&format!("result/{name}.parquet")))
+            .expect("the folder of a test can be written");
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("columns can be written");
+        writer.write(&batch).expect("columns can be written");
+        writer.close().expect("columns can be written");
     }
 }
 
@@ -92,12 +98,12 @@ fn open_empty(folder: &Folder, programs: &Folder) -> Session {
     let (python, jobs) = (programs.join("program"), programs.join("jobs"));
     let spark = SparkSettings { python, folder: Some(jobs), ..SparkSettings::default() };
     let config = Config { durability: Durability::Off, threads: 2, spark, ..Config::default() };
-    Database::open(&folder.join("store.knot"), config).unwrap().session()
+    Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session()
 }
 
 fn open(folder: &Folder, spark: SparkSettings, timeout: Option<Duration>) -> Session {
     let config = Config { durability: Durability::Off, threads: 2, spark, timeout, ..Config::default() };
-    let mut session = Database::open(&folder.join("store.knot"), config).unwrap().session();
+    let mut session = Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session();
     session.set_timeout(None);
     session
         .query(
@@ -105,7 +111,7 @@ fn open(folder: &Folder, spark: SparkSettings, timeout: Option<Duration>) -> Ses
              CREATE (a)-[:R {w: a.i + 0.5}]->(b)",
             &Parameters::default(),
         )
-        .unwrap();
+        .expect("the statement runs");
     session.set_timeout(timeout);
     session
 }
@@ -135,7 +141,7 @@ fn a_job_gets_the_edges_and_its_rows_come_back() {
     assert_eq!(task, serde_json::json!({"name": "sssp", "rows": "known", "settings": settings}));
     let mut edges = Vec::new();
     for part in std::fs::read_dir(fixture.folder.join("program.edges")).unwrap() {
-        let file = File::open(part.unwrap().path()).unwrap();
+        let file = std::fs::OpenOptions::new().read(true).open(part.unwrap().path()).unwrap();
         for batch in ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap() {
             let batch = batch.unwrap();
             let ends = |at: usize| batch.column(at).as_any().downcast_ref::<Int64Array>().unwrap().clone();

@@ -25,14 +25,14 @@ fn python() -> Option<PathBuf> {
 
 fn spark(python: PathBuf, folder: &Folder) -> SparkSettings {
     let folder = folder.join("jobs");
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the folder of a test can be written");
     let options = vec![("spark.driver.memory".to_owned(), "1g".to_owned())];
     SparkSettings { python, folder: Some(folder), master: "local[2]".to_owned(), options }
 }
 
 fn open(folder: &Folder, spark: SparkSettings) -> Session {
     let config = Config { durability: database::Durability::Off, threads: 2, spark, ..Config::default() };
-    Database::open(&folder.join("store.knot"), config).unwrap().session()
+    Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session()
 }
 
 fn query(session: &mut Session, text: &str) -> Vec<Vec<Value>> {
@@ -42,7 +42,7 @@ fn query(session: &mut Session, text: &str) -> Vec<Vec<Value>> {
 /// Processes whose command names the folder.
 fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.to_string_lossy();
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let entries = std::fs::read_dir("/proc").expect("processes can be listed").flatten();
     let commands = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let texts = commands.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
     texts.filter(|text| text.contains(&*folder)).collect()
@@ -109,7 +109,7 @@ struct Case {
 
 /// Computes with the engine, and keeps the tables and the task that Spark would get; `None` if the source is not there.
 fn keep(fixture: &mut Fixture, (graph, call): (&str, &str), place: &Path) -> Option<Case> {
-    let (algorithm, settings) = call.split_once(' ').unwrap();
+    let (algorithm, settings) = call.split_once(' ').expect("a call has settings");
     if graph == "no nodes" && call.contains("source") {
         return None;
     }
@@ -122,9 +122,11 @@ fn keep(fixture: &mut Fixture, (graph, call): (&str, &str), place: &Path) -> Opt
     figures.truncate(figures.len() - 2);
     let error = fixture.fails(&format!("CALL algo.{algorithm}({})", with("spark")));
     assert!(error.message().contains("kept"), "{call}: {error:?}");
-    std::fs::create_dir_all(place).unwrap();
-    std::fs::rename(fixture.folder.join("program.edges"), place.join("edges")).unwrap();
-    std::fs::rename(fixture.folder.join("program.task"), place.join("task.json")).unwrap();
+    std::fs::create_dir_all(place).expect("the folder of a test can be written");
+    std::fs::rename(fixture.folder.join("program.edges"), place.join("edges"))
+        .expect("the folder of a test can be written");
+    std::fs::rename(fixture.folder.join("program.task"), place.join("task.json"))
+        .expect("the folder of a test can be written");
     let ids = |value: &Value| if let Value::Node(node) = value { node.0.cast_signed() } else { panic!("a node") };
     let rows = rows.into_iter().map(|row| (ids(&row[0]), row[1].clone())).collect();
     Some(Case { name: format!("{graph}: {call}"), algorithm: algorithm.to_owned(), rows, figures })
@@ -136,11 +138,11 @@ fn is_near(found: f64, expected: f64) -> bool {
 
 /// Compares the rows and figures of Spark with those of the engine. Nodes with labels of their own have other numbers than ids.
 fn compare(case: &Case, told: &serde_json::Value) {
-    let found = told["rows"].as_array().unwrap();
+    let found = told["rows"].as_array().expect("Spark tells rows and figures");
     assert_eq!(found.len(), case.rows.len(), "{}: rows", case.name);
     let mut numbers: Vec<i64> = case.rows.iter().map(|row| row.0).collect();
     numbers.sort_unstable();
-    let number = |id: i64| numbers.iter().position(|&other| other == id).unwrap() as i64;
+    let number = |id: i64| numbers.iter().position(|&other| other == id).expect("the node has a row") as i64;
     let names_nodes = matches!(&*case.algorithm, "wcc" | "cdlp");
     // Nodes of searches, of which not all have a row, are compared by their values alone.
     let is_whole = !matches!(&*case.algorithm, "bfs" | "sssp");
@@ -149,12 +151,13 @@ fn compare(case: &Case, told: &serde_json::Value) {
         let is_value = match value {
             Value::Int(name) if names_nodes => row[1].as_i64() == Some(number(*name)),
             Value::Int(count) => row[1].as_i64() == Some(*count),
-            Value::Float(score) => is_near(row[1].as_f64().unwrap(), *score),
+            Value::Float(score) => is_near(row[1].as_f64().expect("Spark tells rows and figures"), *score),
             other => panic!("{other}"),
         };
         assert!(is_node && is_value, "{}: node {id} has {value}, Spark says {row}", case.name);
     }
-    let figures: Vec<&serde_json::Value> = told["figures"].as_object().unwrap().values().collect();
+    let figures: Vec<&serde_json::Value> =
+        told["figures"].as_object().expect("Spark tells rows and figures").values().collect();
     for expected in &case.figures {
         let is_told = figures.iter().any(|told| match expected {
             Value::Int(count) => told.as_i64() == Some(*count),
@@ -236,12 +239,8 @@ fn pagerank_of_a_million_edges_is_that_of_the_engine() {
 
 /// Seconds.
 fn storage_clock() -> impl Fn() -> f64 {
-    let folder = Folder::new();
-    let database = Database::open(&folder.join("clock.knot"), Config::default()).unwrap();
-    move || {
-        let _kept = &folder;
-        database.clock().now_ns() as f64 / 1e9
-    }
+    let clock = storage::os::platform().clock;
+    move || clock.now_ns() as f64 / 1e9
 }
 
 #[test]
