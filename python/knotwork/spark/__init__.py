@@ -32,8 +32,8 @@ _TYPES = {
     "LOCAL DATETIME": "timestamp_ntz",
 }
 #: Columns that are no properties: names, expressions, and the types that texts are read as.
-_OF_NODES = (("id", "id(n)", ""), ("labels", "labels(n)", "array<string>"))
-_OF_EDGES = (("source", "id(a)", ""), ("target", "id(b)", ""), ("type", "type(r)", "string"))
+_OF_NODES = (("id", "id(n)", "bigint"), ("labels", "labels(n)", "array<string>"))
+_OF_EDGES = (("source", "id(a)", "bigint"), ("target", "id(b)", "bigint"), ("type", "type(r)", "string"))
 
 
 def frames(
@@ -192,7 +192,7 @@ def _read(spark: "SparkSession", file: str, columns: "List[Tuple[str, str]]") ->
         column = frame["`" + name.replace("`", "``") + "`"]
         if kind.startswith("array"):
             column = F.from_json(column, kind, options)
-        elif kind:
+        else:
             column = column.cast(kind)
         chosen.append(column.alias(name))
     return frame.select(*chosen)
