@@ -27,8 +27,8 @@ pub use pass_time::{Kernel, PassCost, Passes};
 
 use crate::graph_view::GraphView;
 use crate::numbering::Numbering;
-use crate::program::files::Place;
 use crate::rows;
+use crate::scratch::Place;
 use crate::streamed::StreamedRows;
 
 /// A selection, to be read.

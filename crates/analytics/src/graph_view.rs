@@ -7,7 +7,6 @@
 
 pub(crate) mod assemble;
 mod collect;
-pub(crate) mod edges;
 pub(crate) mod mend;
 mod rows;
 
@@ -20,16 +19,15 @@ use model::interrupt::Interrupt;
 use model::memory::Reservation;
 use model::store::{Direction, ReadView};
 
-pub use edges::EdgeList;
-
+pub use crate::edges::EdgeList;
 pub use crate::rows::Sides;
 
+use crate::edges::{self, EdgeSource};
 use crate::execution::Pace;
 use crate::numbering::Numbering;
 use crate::projection::{Projection, Selection, Weight};
 use crate::rows::{RowBlock, Side};
 use crate::streamed::{StreamedRows, partitions_of};
-use edges::EdgeSource;
 
 /// Compressed sparse rows: the neighbors of node `i` are `neighbors[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,6 +6,8 @@
 //! - [`numbering`]: small numbers for the nodes that take part.
 //! - [`rows`]: rows of neighbors in blocks, and passes over them.
 //! - [`execution`]: where the graph and the state of its nodes lie, and how much of the machine a run uses.
+//! - [`edges`]: the edges of a projection in blocks, as a store gives them.
+//! - [`scratch`]: temporary files of a computation, and memory in their place.
 //! - [`streamed`]: rows that are read from the store each time they are asked for.
 //! - [`graph_view`]: a compact copy of a projection in memory, for algorithms that read the whole graph.
 //! - [`view_cache`]: copies that are kept from call to call.
@@ -41,6 +43,7 @@ pub mod arrays;
 pub(crate) mod blocks;
 pub(crate) mod catalog;
 pub mod edge_passes;
+pub(crate) mod edges;
 pub mod execution;
 pub mod graph;
 pub mod graph_view;
@@ -59,6 +62,7 @@ pub(crate) mod pull;
 pub(crate) mod random;
 pub mod reference;
 pub mod rows;
+pub(crate) mod scratch;
 pub(crate) mod search;
 pub mod settings;
 pub(crate) mod sphere;

@@ -5,11 +5,8 @@
 //! - [`plain`]: values of a fixed size, as states and what lies on edges must be.
 //! - `windows`: how vertex programs run, with states and values in files.
 //! - `shards`: the edges of a graph in files, to be read in windows.
-//! - `files`: temporary files, and memory in their place.
 
 pub mod edge;
-pub(crate) mod files;
-pub mod plain;
 pub(crate) mod shards;
 pub mod vertex;
 pub(crate) mod windows;
@@ -23,10 +20,10 @@ use model::procedure::{Unaccounted, Workspace};
 
 use crate::algorithm::Run;
 use crate::graph::Execution;
-use files::Place;
+use crate::scratch::Place;
 
+pub use crate::scratch::plain::{self, Plain};
 pub use edge::{EdgeProgram, edge_program_sides, run_edge_program};
-pub use plain::Plain;
 pub use vertex::{VertexProgram, run_vertex_program};
 pub use windows::States;
 

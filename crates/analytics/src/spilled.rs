@@ -11,9 +11,8 @@ use model::procedure::Workspace;
 
 use crate::parallel::{map_tasks, split_mut};
 use crate::program::Plain;
-use crate::program::files::{Place, Scratch};
-use crate::program::plain::push;
-use crate::program::windows::{Lanes, Spot};
+use crate::scratch::plain::push;
+use crate::scratch::{Lanes, Place, Scratch, Spot};
 
 /// Values being written by several threads.
 pub(crate) struct PieceWriter<'a>(Lanes<'a>);

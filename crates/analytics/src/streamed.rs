@@ -25,12 +25,12 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, ReadView};
 
+use crate::edges;
 use crate::execution::Pace;
-use crate::graph_view::edges;
 use crate::numbering::Numbering;
-use crate::program::files::Place;
 use crate::projection::Selection;
 use crate::rows::{Rows, Side, Sides};
+use crate::scratch::Place;
 use copied::CopiedRows;
 use expanded::ExpandedRows;
 use partitioned::PartitionedRows;

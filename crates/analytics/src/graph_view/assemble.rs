@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use model::error::Result;
 use model::store::Direction;
 
-use super::edges::EdgeSource;
 use super::{Csr, Sides};
+use crate::edges::EdgeSource;
 use crate::huge;
 use crate::parallel::{map_tasks, split_mut};
 

@@ -10,12 +10,12 @@ use std::ops::Range;
 use model::column::Bitmap;
 use model::error::Result;
 
-use super::plain::Plain;
 use super::windows::edges;
 use super::{Context, Node, guarded};
 use crate::graph::{Graph, Rows, Side};
 use crate::graph_view::Sides;
 use crate::parallel::{map_tasks, split_mut};
+use crate::scratch::plain::Plain;
 
 /// A program that works on one edge at a time: three functions, and where nodes begin.
 ///

@@ -15,7 +15,7 @@ mod sort;
 
 use std::ops::Range;
 
-use super::files::{Scratch, Stream};
+use crate::scratch::{Scratch, Stream};
 
 pub(crate) use build::build;
 

@@ -8,11 +8,11 @@ use std::ops::AddAssign;
 
 use model::error::Result;
 
-use super::plain::Plain;
 use super::shards::build;
 use super::windows::{Machine, Plan, States};
 use super::{Context, Edge, Node, guarded};
 use crate::graph::Graph;
+use crate::scratch::plain::Plain;
 
 /// A program that works on one node at a time, with values on edges.
 ///

@@ -17,16 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::error::Result;
 
-use super::files::{Scratch, Stream};
-use super::plain::{Plain, place, push};
 use super::shards::{EdgeSide, Shards};
 use super::vertex::VertexProgram;
 use super::{Context, Edge, Node};
 use crate::parallel::map_tasks;
+use crate::scratch::plain::{Plain, place, push};
+use crate::scratch::{Lanes, Scratch, Spot, Stream};
 
 pub(crate) use plan::Plan;
-pub(crate) use records::{Lanes, Spot};
-
 pub use records::States;
 
 /// Nodes and edges between two checks for interruption.

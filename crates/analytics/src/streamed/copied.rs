@@ -21,10 +21,10 @@ use model::error::Result;
 use model::store::Direction;
 
 use super::{PARTS_PER_THREAD, Source};
-use crate::graph_view::edges::EdgeSource;
+use crate::edges::EdgeSource;
 use crate::parallel::even_ranges;
-use crate::program::files::Place;
 use crate::rows::{RowSink, Rows, Side, Sides};
+use crate::scratch::Place;
 use table::{Key, Means, Table};
 
 /// A selection whose rows were copied.

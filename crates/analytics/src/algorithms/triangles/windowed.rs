@@ -16,8 +16,8 @@ use crate::graph::Graph;
 use crate::held::Held;
 use crate::parallel::{map_tasks, ranges_of_equal_work};
 use crate::program::Context;
-use crate::program::files::{Stream, WHAT};
 use crate::program::shards::{EdgeSide, Layout, Position, Shards, build};
+use crate::scratch::{Stream, WHAT};
 
 /// Least memory of a run.
 const BYTES_MIN: usize = 16 << 10;

@@ -12,7 +12,7 @@ use super::{EdgeSide, Layout, Position, Shards};
 use crate::graph::{Graph, RowBlock, Side};
 use crate::parallel::map_tasks;
 use crate::program::Context;
-use crate::program::files::{Scratch, Writer};
+use crate::scratch::{Scratch, Writer};
 
 /// Bytes of a buffer of a file that is written, at the most and at the least.
 const WRITE_BYTES: (usize, usize) = (64, 256 << 10);
@@ -291,8 +291,8 @@ mod tests {
     use crate::graph::Graph;
     use crate::graph_view::{EdgeList, GraphView, Sides};
     use crate::program::Context;
-    use crate::program::files::Stream;
     use crate::program::shards::{Layout, Shards};
+    use crate::scratch::Stream;
 
     #[test]
     fn keys_are_in_the_order_of_row_receiver_and_sender() {

@@ -12,8 +12,8 @@ use model::error::Result;
 use model::interrupt::Interrupt;
 use model::limits::CANCEL_CHECK_EDGES;
 
-use crate::program::files::{Place, Scratch, Stream};
-use crate::program::plain::{Plain, push};
+use crate::scratch::plain::{Plain, push};
+use crate::scratch::{Place, Scratch, Stream};
 
 /// The weight of an edge: a number, or nothing.
 pub(crate) trait EdgeWeight: Plain {
@@ -188,7 +188,7 @@ mod tests {
     use model::procedure::Unaccounted;
 
     use super::{Keyed, Sorter};
-    use crate::program::files::Place;
+    use crate::scratch::Place;
 
     #[test]
     fn edges_come_back_in_order_whatever_the_memory() {

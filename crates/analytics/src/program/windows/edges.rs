@@ -9,14 +9,14 @@ use std::ops::Range;
 use model::error::Result;
 
 use super::plan::{Plan, Sizes};
-use super::records::{Lanes, States};
+use super::records::States;
 use crate::graph::Graph;
 use crate::parallel::map_tasks;
 use crate::program::edge::EdgeProgram;
-use crate::program::files::Stream;
-use crate::program::plain::{Plain, place, push};
 use crate::program::shards::{Shards, build};
 use crate::program::{Context, Node};
+use crate::scratch::plain::{Plain, place, push};
+use crate::scratch::{Lanes, Spot, Stream};
 
 /// Nodes and runs between two checks for interruption.
 const CHECK_STEPS: u32 = 1 << 12;
@@ -99,11 +99,7 @@ impl<'a> Pass<'_, 'a> {
         self.collect(lanes, done)
     }
 
-    fn collect<S: Plain>(
-        &self,
-        lanes: Lanes<'a>,
-        done: Vec<Result<(super::Spot, u64)>>,
-    ) -> Result<(States<'a, S>, u64)> {
+    fn collect<S: Plain>(&self, lanes: Lanes<'a>, done: Vec<Result<(Spot, u64)>>) -> Result<(States<'a, S>, u64)> {
         let (mut spots, mut changed) = (Vec::with_capacity(done.len()), 0);
         for column in done {
             let (spot, more) = column?;

@@ -2,13 +2,12 @@
 
 use model::error::Result;
 
-use super::records::Spot;
 use crate::graph::Graph;
 use crate::held::Held;
-use crate::program::files::WHAT;
 use crate::program::shards::{Layout, Position};
 use crate::program::vertex::VertexProgram;
 use crate::program::{Context, Plain};
+use crate::scratch::{Spot, WHAT};
 
 /// Bytes of a buffer, at the least and at the most.
 pub(crate) const BUFFER_BYTES: (usize, usize) = (64, 256 << 10);

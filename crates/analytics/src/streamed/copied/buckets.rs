@@ -5,9 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use model::error::Result;
 
-use crate::program::files::{Place, Scratch};
-use crate::program::plain::{Plain, push};
-use crate::program::windows::Lanes;
+use crate::scratch::plain::{Plain, push};
+use crate::scratch::{Lanes, Place, Scratch};
 
 /// An entry of a row: its node, the neighbor, and the bits of its weight (0 without weights, which are not negative).
 pub(super) type Entry = (u32, u32, u64);

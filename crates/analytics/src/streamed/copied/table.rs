@@ -8,12 +8,11 @@ use model::interrupt::Interrupt;
 
 use super::super::has_any;
 use super::buckets::{Buckets, CHUNK_BYTES_MIN, Chunk, Entry, Filled};
-use crate::graph_view::edges::{EdgeSink, EdgeSource};
+use crate::edges::{EdgeSink, EdgeSource};
 use crate::parallel::{map_tasks, map_tasks_with};
-use crate::program::files::{Place, Scratch};
-use crate::program::plain::{Plain, push};
-use crate::program::windows::{Lanes, Spot};
 use crate::rows::{RowBlock, RowSink};
+use crate::scratch::plain::{Plain, push};
+use crate::scratch::{Lanes, Place, Scratch, Spot};
 
 /// Nodes of a block, at most.
 const BLOCK_NODES_MAX: u32 = 1 << 16;
@@ -270,8 +269,8 @@ mod tests {
 
     use super::{Key, Means, Table};
     use crate::graph_view::EdgeList;
-    use crate::program::files::Place;
     use crate::random::Random;
+    use crate::scratch::Place;
 
     /// For each node its entries, sorted.
     type Rows = Vec<Vec<(u32, u64)>>;

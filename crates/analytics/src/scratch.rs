@@ -1,7 +1,13 @@
 //! Files of a computation: written at their end, read anywhere, gone when dropped; on disk, or in memory for runs that
 //! may hold all of it.
 //!
+//! - [`plain`]: values of a fixed size, as bytes.
+//! - [`lanes`]: files that several threads write at a time.
+//!
 //! Invariant: bytes held in memory are taken from the workspace before they are allocated, and given back when dropped.
+
+mod lanes;
+pub mod plain;
 
 use std::io;
 use std::ops::Range;
@@ -10,8 +16,10 @@ use model::error::{Error, Result};
 use model::platform::TemporaryFile;
 use model::procedure::Workspace;
 
-use super::plain::{Plain, push};
 use crate::held::Held;
+use plain::{Plain, push};
+
+pub(crate) use lanes::{Lanes, Spot};
 
 /// Bytes by which a file in memory grows at least.
 const GROWTH_BYTES_MIN: usize = 4 << 10;
