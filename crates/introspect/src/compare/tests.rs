@@ -192,7 +192,8 @@ fn what_cannot_be_compared_is_refused_and_what_is_doubtful_told() {
     let told = |change: &dyn Fn(&mut Stored)| {
         let mut new = measured(2, |_| 1.0);
         change(&mut new);
-        let failure = compare(&[base.clone()], &[new], &OPTIONS, &Interrupt::new()).expect_err("they are not alike");
+        let failure =
+            compare(std::slice::from_ref(&base), &[new], &OPTIONS, &Interrupt::new()).expect_err("they are not alike");
         assert!(!failure.remedy().is_empty());
         failure.message().to_owned()
     };
