@@ -73,6 +73,9 @@ fn open(path: &Path, config: Config, is_shared: bool, interrupt: &Interrupt) -> 
     }
 }
 
+/// Settings of Spark: its Python, master, folder and options.
+type OfSpark = (PathBuf, String, Option<PathBuf>, Vec<(String, String)>);
+
 #[pymethods]
 impl Database {
     #[new]
@@ -90,7 +93,7 @@ impl Database {
         durability: &str,
         isolation: &str,
         is_shared: bool,
-        spark: Option<(PathBuf, String, Option<PathBuf>, Vec<(String, String)>)>,
+        spark: Option<OfSpark>,
     ) -> PyResult<Database> {
         let access = match access {
             "read" => Access::ReadOnly,
