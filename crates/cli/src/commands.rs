@@ -86,9 +86,11 @@ fn tell_torn(database: &Database) {
     }
 }
 
-/// Opens a store as the command line says; `access` is what it leaves open.
-fn open_as(path: &Path, opening: &OpeningArguments, access: Access) -> Outcome<Database> {
-    let config = configuration(opening, access)?;
+/// Opens a store to serve it, as the command line says. Clients have Spark compute only if a flag names it: its memory is beyond
+/// the limits of the database.
+fn open_to_serve(path: &Path, opening: &OpeningArguments) -> Outcome<Database> {
+    let spark = opening.spark.are_given().then(|| opening.spark.settings());
+    let config = Config { spark, ..configuration(opening, Access::ReadWrite)? };
     let database = open_with(path, config).map_err(|failure| with_a_way_to_read(path, failure))?;
     tell_torn(&database);
     signals::cancellable(|interrupt| source::attach(&database, &opening.attach, interrupt))?;
@@ -146,7 +148,7 @@ fn configuration(opening: &OpeningArguments, access: Access) -> Outcome<Config> 
         priority: opening.priority,
         slow_log: slow_log.map(|log| Arc::new(log.telling(tell_loss))),
         recording: recording.map(|recording| Arc::new(recording.telling(tell_loss))),
-        spark: opening.spark.settings(),
+        spark: Some(opening.spark.settings()),
         merge_bytes_per_second: opening.merge_rate.as_deref().map_or(Ok(0), import::bytes)? as u64,
         ..Config::default()
     })

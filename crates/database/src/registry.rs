@@ -51,9 +51,8 @@ impl Registry {
             load_csv::procedure(FileAccess::default()),
             load_from::procedure(Arc::default()),
         ];
-        let spark: Arc<dyn JobEngine> = Arc::new(Spark::new(config.spark.clone()));
-        let all =
-            own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views, Some(spark)));
+        let spark = config.spark.clone().map(|spark| Arc::new(Spark::new(spark)) as Arc<dyn JobEngine>);
+        let all = own.into_iter().chain(exec::procedures::procedures()).chain(analytics::procedures_with(views, spark));
         all.for_each(|procedure| procedures.register(procedure));
         crate::attach::procedures(attachments).into_iter().for_each(|procedure| procedures.register(procedure));
         let tools = surroundings.map(tools::procedures).unwrap_or_default();

@@ -53,8 +53,8 @@ pub struct Config {
     pub slow_log: Option<Arc<SlowLog>>,
     /// The trace to which statements are written.
     pub recording: Option<Arc<Recording>>,
-    /// Spark, for algorithms with `execution: 'spark'`.
-    pub spark: SparkSettings,
+    /// Spark, for algorithms with `execution: 'spark'`; `None` to refuse them. Its memory is not part of any limit here.
+    pub spark: Option<SparkSettings>,
 }
 
 /// Settings of the program that algorithms with `execution: 'spark'` are computed by.
@@ -94,7 +94,7 @@ impl Default for Config {
             replan: ReplanRule::default(),
             slow_log: None,
             recording: None,
-            spark: SparkSettings::default(),
+            spark: Some(SparkSettings::default()),
         }
     }
 }

@@ -97,12 +97,12 @@ impl Fixture {
 fn open_empty(folder: &Folder, programs: &Folder) -> Session {
     let (python, jobs) = (programs.join("program"), programs.join("jobs"));
     let spark = SparkSettings { python, folder: Some(jobs), ..SparkSettings::default() };
-    let config = Config { durability: Durability::Off, threads: 2, spark, ..Config::default() };
+    let config = Config { durability: Durability::Off, threads: 2, spark: Some(spark), ..Config::default() };
     Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session()
 }
 
 fn open(folder: &Folder, spark: SparkSettings, timeout: Option<Duration>) -> Session {
-    let config = Config { durability: Durability::Off, threads: 2, spark, timeout, ..Config::default() };
+    let config = Config { durability: Durability::Off, threads: 2, spark: Some(spark), timeout, ..Config::default() };
     let mut session = Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session();
     session.set_timeout(None);
     session
@@ -122,6 +122,16 @@ fn answering(figures: &str) -> String {
         "{GREETING}\ncp -R edges \"$0.edges\"\necho '{{\"event\":\"progress\",\"done\":1,\"total\":2}}'\n\
          cp -R \"$(dirname \"$0\")/result\" result\necho '{{\"event\":\"done\",\"figures\":{figures}}}'"
     )
+}
+
+#[test]
+fn a_database_that_lets_nobody_use_spark_says_so() {
+    let folder = Folder::new();
+    let config = Config { durability: Durability::Off, threads: 1, spark: None, ..Config::default() };
+    let mut session = Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session();
+    let failure = session.query(WCC, &Parameters::default()).expect_err("nothing computes it");
+    assert_eq!(failure.code(), ErrorCode::Argument);
+    assert!(failure.remedy().contains("--spark-master"), "{failure}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Database {
             config.threads = threads;
         }
         if let Some((python, master, folder, options)) = spark {
-            config.spark = SparkSettings { python, master, folder, options };
+            config.spark = Some(SparkSettings { python, master, folder, options });
         }
         let (interrupt, directory) = (Interrupt::new(), path.clone());
         let flag = interrupt.clone();

@@ -71,6 +71,10 @@ impl Answer {
     }
 }
 
+/// Remedy where Spark is asked for and does not compute.
+const NO_SPARK: &str = "docs/spark.md lists the algorithms that Spark computes; a server lets it only if it was started with \
+    --spark-master or another flag of Spark";
+
 /// Bytes of the values of each node, as they are found and as they are given.
 const VALUES_BYTES: u64 = 4 + 8;
 /// Bytes of the rows of nodes for each node: its value, its id, its place in the order of rows.
@@ -229,10 +233,13 @@ impl Choice<'_> {
         if !name.eq_ignore_ascii_case(shared::EXECUTION.default.0) {
             let Some(asked) = self.ways().find(|way| way.name().eq_ignore_ascii_case(&name)) else {
                 let names: Vec<&str> = self.ways().map(Execution::name).collect();
-                return Err(settings.refuse(&format!(
-                    "setting 'execution' is '{name}', expected 'auto' or one of: {}",
-                    names.join(", ")
-                )));
+                let names = names.join(", ");
+                let refused =
+                    settings.refuse(&format!("setting 'execution' is '{name}', expected 'auto' or one of: {names}"));
+                return Err(match name.eq_ignore_ascii_case(Execution::Spark.name()) {
+                    true => refused.with_remedy(NO_SPARK),
+                    false => refused,
+                });
             };
             return self.of_way(asked).ok_or_else(|| model::error!(Internal, "no pace is known for '{name}'"));
         }

@@ -23,6 +23,12 @@ pub(crate) struct SparkArguments {
 }
 
 impl SparkArguments {
+    /// True if any flag is given.
+    pub(crate) fn are_given(&self) -> bool {
+        let Self { spark_python, spark_master, spark_folder, spark_option } = self;
+        spark_python.is_some() || spark_master.is_some() || spark_folder.is_some() || !spark_option.is_empty()
+    }
+
     /// The settings that the flags say.
     pub(crate) fn settings(&self) -> SparkSettings {
         let default = SparkSettings::default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use database::line_log::LineLog;
-use database::{Access, Database, Error, ErrorCode, FileAccess, Interrupt};
+use database::{Database, Error, ErrorCode, FileAccess, Interrupt};
 use server::{Admission, Folder, Handover, Listeners, News, Notice, Settings, Tls, Version, credentials, tls};
 
 use crate::arguments::{Encryption, ServeArguments};
@@ -81,7 +81,7 @@ impl Service<'_> {
                     Handover::NoHolder => attempt += FIRST_ATTEMPTS / 2,
                 }
             }
-            match super::open_as(store, &self.arguments.opening, Access::ReadWrite) {
+            match super::open_to_serve(store, &self.arguments.opening) {
                 Ok(database) => return self.serve(database),
                 Err(Failure::Error(error, _)) if error.code() == ErrorCode::Busy && attempt < attempts => {}
                 Err(failure) => return Err(with_another_way(failure)),

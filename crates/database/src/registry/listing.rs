@@ -8,7 +8,7 @@ use model::procedure::{
 };
 use model::{Result, Value};
 
-use crate::settings::Config;
+use crate::settings::{Config, SparkSettings};
 
 /// A procedure that lists what is known beforehand. Rows are made for each call: to make those of all procedures took two thirds of
 /// the time to open a store.
@@ -95,7 +95,10 @@ fn described(signature: &ProcedureSignature) -> Vec<Value> {
 /// Lists how the database was opened.
 pub(super) fn settings(config: &Config) -> Arc<dyn Procedure> {
     let memory = config.memory_bytes_max.map_or_else(|| "half of the machine's".to_owned(), |bytes| bytes.to_string());
-    let folder = config.spark.folder.as_ref().map_or_else(|| "temporary".to_owned(), |path| path.display().to_string());
+    let of_spark = |told: fn(&SparkSettings) -> String| config.spark.as_ref().map_or_else(|| "none".to_owned(), told);
+    let folder = |spark: &SparkSettings| {
+        spark.folder.as_ref().map_or_else(|| "temporary".to_owned(), |path| path.display().to_string())
+    };
     let rate = config.merge_bytes_per_second.to_string();
     let rows = [
         ("durability", format!("{:?}", config.durability), "what a commit waits for"),
@@ -103,9 +106,9 @@ pub(super) fn settings(config: &Config) -> Arc<dyn Procedure> {
         ("memory_limit", memory, "bytes that the database may use in all"),
         ("merge_rate", rate, "bytes a second that merges may write, 0 for no limit"),
         ("priority", config.priority.name().to_owned(), "how urgent the statements of a new session are"),
-        ("spark_folder", folder, "folder for the tables of Spark's jobs"),
-        ("spark_master", config.spark.master.clone(), "where Spark computes"),
-        ("spark_python", config.spark.python.display().to_string(), "the Python that has PySpark"),
+        ("spark_folder", of_spark(folder), "folder for the tables of Spark's jobs"),
+        ("spark_master", of_spark(|spark| spark.master.clone()), "where Spark computes"),
+        ("spark_python", of_spark(|spark| spark.python.display().to_string()), "the Python that has PySpark"),
         ("threads", config.threads.to_string(), "threads that one statement may use"),
     ];
     let signature = signature("dbms.settings", "How the database was opened.", SETTING);

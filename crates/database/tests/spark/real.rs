@@ -31,7 +31,7 @@ fn spark(python: PathBuf, folder: &Folder) -> SparkSettings {
 }
 
 fn open(folder: &Folder, spark: SparkSettings) -> Session {
-    let config = Config { durability: database::Durability::Off, threads: 2, spark, ..Config::default() };
+    let config = Config { durability: database::Durability::Off, threads: 2, spark: Some(spark), ..Config::default() };
     Database::open(&folder.join("store.knot"), config).expect("a store can be opened").session()
 }
 

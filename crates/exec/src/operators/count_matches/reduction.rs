@@ -100,11 +100,7 @@ impl Evaluation<'_, '_> {
         }
         tables.asked[table].fetch_add(edges as usize, Ordering::Relaxed);
         self.find_types(&branch.node)?;
-        let whole = self.whole(&branch.node)?;
-        if whole.is_none() {
-            self.turn_to_low_memory();
-        }
-        Ok(whole)
+        self.whole(&branch.node)
     }
 }
 
