@@ -21,7 +21,7 @@ mod resident;
 use std::sync::Arc;
 
 use model::column::Bitmap;
-use model::error::Result;
+use model::error::{ErrorCode, Result};
 use model::interrupt::Interrupt;
 use model::store::{Direction, EdgePartitions, ReadView};
 
@@ -64,14 +64,14 @@ impl<'a> StreamedRows<'a> {
             Source { selection, numbering: numbering.clone(), threads: pace.threads, buffer_entries, interrupt };
         let rows: Box<dyn Rows + 'a> = match (partitions_of(selection.view), place) {
             (Some(partitions), _) => Box::new(PartitionedRows::new(source, partitions)?),
-            (None, Some(place)) => {
+            (None, Some(place)) if has_room(place)? => {
                 let Selection { view, projection, weight, .. } = selection;
                 match edges::all_of_view(view, projection, weight, &numbering, pace.threads, interrupt)? {
                     Some(edges) => Box::new(CopiedRows::new(source, &*edges, place)?),
                     None => Box::new(ExpandedRows::new(source)),
                 }
             }
-            (None, None) => Box::new(ExpandedRows::new(source)),
+            (None, _) => Box::new(ExpandedRows::new(source)),
         };
         Ok(StreamedRows { numbering, has_weights: selection.weight.is_some(), buffer_entries, rows })
     }
@@ -98,6 +98,15 @@ impl<'a> StreamedRows<'a> {
 
     pub(crate) fn rows(&self) -> &dyn Rows {
         &*self.rows
+    }
+}
+
+/// True if files can be made there at all.
+fn has_room(place: Place<'_>) -> Result<bool> {
+    match place.file() {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.code() == ErrorCode::Io => Ok(false),
+        Err(failure) => Err(failure),
     }
 }
 
