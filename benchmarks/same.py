@@ -43,7 +43,7 @@ def draw(generator, files, base, new):
 
 
 def planted(files, folder, run, factor):
-    """Copies of measurements in which one operation takes so many times as long."""
+    """Copies of measurements in which one operation takes `factor` times as long."""
     copies = []
     for at, file in enumerate(files):
         stored = json.loads(file.read_text())

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 
-#: Edges of a partition, about.
+#: Approximate number of edges of a partition.
 PARTITION_EDGES = 2_000_000
 #: Rounds after which, on a cluster, what was found is written to the shared folder.
 ROUNDS_KEPT = 5

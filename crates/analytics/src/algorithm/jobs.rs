@@ -27,7 +27,7 @@ const EDGES: &str = "edges";
 const PLAIN: &[JobColumn] =
     &[JobColumn { name: "source", is_float: false }, JobColumn { name: "target", is_float: false }];
 const WEIGHTED: &[JobColumn] = &[PLAIN[0], PLAIN[1], JobColumn { name: "weight", is_float: true }];
-/// Edges of a part of the table, about.
+/// Approximate number of edges of a part of the table.
 const PART_EDGES: u64 = 1 << 21;
 /// Parts of the table that there are for each thread, at the least.
 const PARTS_PER_THREAD: u64 = 4;

@@ -39,7 +39,7 @@ pub(super) struct Buckets<'a> {
 pub(super) type Buffers = Vec<Vec<u8>>;
 
 impl<'a> Buckets<'a> {
-    /// At most about `count` buckets for nodes, to be filled by `threads` threads with so many bytes of buffers each.
+    /// At most `count` buckets for nodes, filled by `threads` threads with `buffer_bytes` bytes of buffers each.
     pub(super) fn new(
         place: Place<'a>,
         nodes: Range<u32>,

@@ -78,7 +78,7 @@ impl Evaluation<'_, '_> {
         })
     }
 
-    /// The numbers of all nodes that a branch leads to, if so many edges lead there that they will be worked out anyway.
+    /// The numbers of all nodes that a branch leads to, if the number of edges makes it certain that they are worked out anyway.
     fn whole_if_it_pays(&mut self, branch: &Branch, nodes: &[NodeId]) -> Result<Option<Arc<Whole>>> {
         let (tables, table) = (self.tables, branch.node.table);
         if let Some(whole) = tables.wholes[table].get() {
