@@ -18,6 +18,7 @@ mod numbered;
 mod partitioned;
 mod resident;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use model::column::Bitmap;
@@ -28,6 +29,7 @@ use model::store::{Direction, EdgePartitions, ReadView};
 use crate::edges;
 use crate::execution::Pace;
 use crate::numbering::Numbering;
+use crate::parallel::even_ranges;
 use crate::projection::Selection;
 use crate::rows::{Rows, Side, Sides};
 use crate::scratch::Place;
@@ -156,6 +158,11 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Ranges of nodes as parts, where any range can be one.
+    fn node_parts(&self) -> Vec<Range<usize>> {
+        even_ranges(self.numbering.len(), PARTS_PER_THREAD * self.threads, 1)
+    }
+
     /// The direction in which the store follows edges for rows of that side.
     fn direction(&self, side: Side) -> Direction {
         match side {

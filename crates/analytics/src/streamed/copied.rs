@@ -20,7 +20,7 @@ use model::column::Bitmap;
 use model::error::Result;
 use model::store::Direction;
 
-use super::{PARTS_PER_THREAD, Source};
+use super::Source;
 use crate::edges::EdgeSource;
 use crate::parallel::even_ranges;
 use crate::rows::{RowSink, Rows, Side, Sides};
@@ -84,8 +84,8 @@ impl Rows for CopiedRows<'_> {
         self.table(side)?.scan(nodes.start as u32..nodes.end as u32, among, self.source.interrupt, sink)
     }
 
-    fn part_count(&self, side: Side) -> usize {
-        self.pieces(side, PARTS_PER_THREAD * self.source.threads).len()
+    fn part_count(&self, _side: Side) -> usize {
+        self.source.node_parts().len()
     }
 
     fn part_neighbors(&self, _side: Side, _part: usize) -> Range<usize> {
@@ -93,9 +93,7 @@ impl Rows for CopiedRows<'_> {
     }
 
     fn scan_part(&self, side: Side, part: usize, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
-        match self.pieces(side, PARTS_PER_THREAD * self.source.threads).get(part) {
-            Some(nodes) => self.scan(side, nodes.clone(), among, sink),
-            None => Ok(()),
-        }
+        let nodes = self.source.node_parts().into_iter().nth(part);
+        nodes.map_or(Ok(()), |nodes| self.scan(side, nodes, among, sink))
     }
 }

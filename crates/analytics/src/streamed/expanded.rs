@@ -13,7 +13,7 @@ use model::limits::BATCH_ROWS;
 use model::store::EdgeIds;
 use model::value::Value;
 
-use super::{PARTS_PER_THREAD, Source, has_any};
+use super::{Source, has_any};
 use crate::numbering::ABSENT;
 use crate::parallel::even_ranges;
 use crate::projection::{Weight, edge_text, is_cost};
@@ -132,8 +132,8 @@ impl Rows for ExpandedRows<'_> {
         Ok(())
     }
 
-    fn part_count(&self, side: Side) -> usize {
-        self.pieces(side, PARTS_PER_THREAD * self.source.threads).len()
+    fn part_count(&self, _side: Side) -> usize {
+        self.source.node_parts().len()
     }
 
     fn part_neighbors(&self, _side: Side, _part: usize) -> Range<usize> {
@@ -141,9 +141,7 @@ impl Rows for ExpandedRows<'_> {
     }
 
     fn scan_part(&self, side: Side, part: usize, among: Option<&Bitmap>, sink: &mut RowSink<'_>) -> Result<()> {
-        match self.pieces(side, PARTS_PER_THREAD * self.source.threads).get(part) {
-            Some(nodes) => self.scan(side, nodes.clone(), among, sink),
-            None => Ok(()),
-        }
+        let nodes = self.source.node_parts().into_iter().nth(part);
+        nodes.map_or(Ok(()), |nodes| self.scan(side, nodes, among, sink))
     }
 }
