@@ -20,6 +20,7 @@ mod filter_in_path;
 mod late_projection;
 mod node_choice;
 pub(crate) mod nullability;
+mod partial_aggregation;
 mod pushed_pattern;
 mod running_in_path;
 mod top;
@@ -78,6 +79,8 @@ pub struct OptimizerConfig {
     pub covering_labels: bool,
     /// Work out in how many ways a pattern can be matched, rather than match it, where only that is asked.
     pub count_matches: bool,
+    /// Merge rows that are equal in what the rest of a plan reads of them, where only their number is asked.
+    pub partial_aggregation: Use,
 }
 
 impl Default for OptimizerConfig {
@@ -103,6 +106,7 @@ impl Default for OptimizerConfig {
             unused: true,
             covering_labels: false,
             count_matches: true,
+            partial_aggregation: Use::Cheaper,
         }
     }
 }
@@ -130,6 +134,7 @@ impl OptimizerConfig {
             unused: false,
             covering_labels: false,
             count_matches: false,
+            partial_aggregation: Use::Never,
         }
     }
 }
@@ -186,6 +191,12 @@ pub(crate) fn optimize(
     }
     if config.count_matches && mode == PlanMode::Read {
         let rewritten = count_matches::rewrite_all(root, slots, context);
+        if rewritten && config.unused {
+            unused::drop_unused(root, columns);
+        }
+    }
+    if config.partial_aggregation != Use::Never && mode == PlanMode::Read && !has_attached {
+        let rewritten = partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
         if rewritten && config.unused {
             unused::drop_unused(root, columns);
         }

@@ -367,6 +367,7 @@ impl Walk<'_> {
                 self.add_aggregates(work, (keys.is_empty(), aggregates), (first, out))
             }
             Kind::Distinct { slots, .. } => self.add_distinct(work, slots, (first, out)),
+            Kind::PartialAggregate { .. } => work.add(Unit::GroupedRow, first),
             Kind::Sort { .. } => work.add(Unit::ComparedRow, first * first.max(2.0).log2()),
             // Most rows are compared with the last of those kept alone.
             Kind::Top { .. } => work.add(Unit::ComparedRow, first + out * out.max(2.0).log2()),

@@ -100,6 +100,7 @@ fn is_known_apart(kind: &OperatorKind) -> bool {
         | OperatorKind::Project { .. }
         | OperatorKind::Extend { .. }
         | OperatorKind::Distinct { .. }
+        | OperatorKind::PartialAggregate { .. }
         | OperatorKind::Aggregate { .. }
         | OperatorKind::Sort { .. }
         | OperatorKind::Top { .. }

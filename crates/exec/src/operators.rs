@@ -38,6 +38,7 @@ pub(crate) mod node_lookup;
 pub(crate) mod node_scan;
 pub(crate) mod node_union_scan;
 pub(crate) mod optional;
+pub(crate) mod partial_aggregate;
 pub(crate) mod path_search;
 pub(crate) mod project;
 pub(crate) mod pushed_pattern;
@@ -83,6 +84,7 @@ fn lower_alone(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -> Res
         OperatorKind::Project { input, items } => project::lower(lowering, input, items, demand),
         OperatorKind::Extend { input, items } => extend::lower(lowering, input, items, demand),
         OperatorKind::Distinct { input, slots } => distinct::lower(lowering, input, slots, demand),
+        OperatorKind::PartialAggregate { .. } => partial_aggregate::lower(lowering, &plan.kind, demand),
         OperatorKind::Aggregate { .. } => aggregate::lower(lowering, &plan.kind, demand),
         OperatorKind::PushedPattern { .. } => pushed_pattern::lower(lowering, &plan.kind, demand),
         OperatorKind::Sort { input, keys } => sort::lower(lowering, input, keys, demand),

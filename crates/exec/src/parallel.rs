@@ -39,6 +39,8 @@ pub(crate) struct ScanPipeline {
     labels: Vec<Arc<str>>,
     /// The types of the edges that are followed from few nodes perhaps, but all of them (no types: of any type).
     counts: Option<Vec<Arc<str>>>,
+    /// The order of the rows depends on the parts, which are then made for one thread too.
+    merges: bool,
 }
 
 impl ScanPipeline {
@@ -57,7 +59,7 @@ impl ScanPipeline {
 pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
     match &plan.kind {
         OperatorKind::NodeScan { input, labels, .. } if matches!(input.kind, OperatorKind::Unit) => {
-            Some(ScanPipeline { scan: plan.id, labels: labels.clone(), counts: None })
+            Some(ScanPipeline { scan: plan.id, labels: labels.clone(), counts: None, merges: false })
         }
         OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
@@ -71,6 +73,9 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         | OperatorKind::Apply { input, .. }
         | OperatorKind::Optional { input, .. }
         | OperatorKind::SemiApply { input, .. } => scan_pipeline(input),
+        OperatorKind::PartialAggregate { input, .. } => {
+            scan_pipeline(input).map(|pipeline| ScanPipeline { merges: true, ..pipeline })
+        }
         OperatorKind::CountMatches { input, trees, .. } => {
             let pipeline = scan_pipeline(input)?;
             let mut types = Some(Vec::new());
@@ -130,7 +135,7 @@ fn even_ranges(view: &dyn ReadView, labels: &[Arc<str>], parts: u64) -> Result<O
 /// The ranges of ids into which a scan is cut; `None` if it does not pay to run in parts.
 pub(crate) fn ranges(runtime: &Runtime<'_>, pipeline: &ScanPipeline, parts: u64) -> Option<Vec<Range<u64>>> {
     let settings = runtime.environment.settings;
-    if settings.threads <= 1 || runtime.morsel.is_some() || runtime.writes() {
+    if (settings.threads <= 1 && !pipeline.merges) || runtime.morsel.is_some() || runtime.writes() {
         return None;
     }
     let guard = runtime.view();

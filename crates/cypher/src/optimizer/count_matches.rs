@@ -74,31 +74,57 @@ fn for_each_subplan(expression: &mut Expression, visit: &mut dyn FnMut(&mut Oper
     expression.operands_mut().into_iter().for_each(|operand| for_each_subplan(operand, visit));
 }
 
+/// An operator that asks of its input's rows only which there are, or how many of each.
+pub(super) struct Reader<'o> {
+    pub(super) input: &'o mut Box<Operator>,
+    /// Slots that it reads.
+    pub(super) needed: Set<SlotId>,
+    pub(super) aggregates: &'o mut [Aggregate],
+}
+
+impl<'o> Reader<'o> {
+    /// An aggregation, or a `Distinct` that is read as a whole; `None` if it is no such operator.
+    pub(super) fn of(operator: &'o mut Operator, read: Read) -> Option<Reader<'o>> {
+        let mut needed = Set::default();
+        match &mut operator.kind {
+            OperatorKind::Aggregate { input, keys, aggregates } => {
+                if aggregates.is_empty() || !aggregates.iter().all(|it| it.takes_weights() || it.ignores_repeats()) {
+                    return None;
+                }
+                keys.iter().for_each(|(_, key)| key.free_slots(&mut needed));
+                aggregates.iter().flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut needed));
+                Some(Reader { input, needed, aggregates })
+            }
+            OperatorKind::Distinct { input, slots } if read == Read::Whole => {
+                let aggregates = [].as_mut_slice();
+                if !matches!(input.kind, OperatorKind::Project { .. }) {
+                    needed.extend(slots.iter().copied());
+                    return Some(Reader { input, needed, aggregates });
+                }
+                let OperatorKind::Project { input, items } = &mut input.kind else { return None };
+                items.iter().for_each(|(_, value)| value.free_slots(&mut needed));
+                Some(Reader { input, needed, aggregates })
+            }
+            _ => None,
+        }
+    }
+
+    /// True if it matters how often a row comes.
+    pub(super) fn counts(&self) -> bool {
+        self.aggregates.iter().any(Aggregate::takes_weights)
+    }
+
+    /// Makes it take each row as often as a number in it says.
+    pub(super) fn weigh(&mut self, count: SlotId) {
+        self.aggregates.iter_mut().for_each(|aggregate| weigh(aggregate, count));
+    }
+}
+
 /// Rewrites one operator, if it is such an aggregation or `Distinct`; true if it did.
 fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &CompileContext<'_>) -> bool {
-    let mut needed = Set::default();
-    let (input, aggregates) = match &mut operator.kind {
-        OperatorKind::Aggregate { input, keys, aggregates } => {
-            if aggregates.is_empty() || !aggregates.iter().all(|it| counts(it) || ignores_repeats(it)) {
-                return false;
-            }
-            keys.iter().for_each(|(_, key)| key.free_slots(&mut needed));
-            aggregates.iter().flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut needed));
-            (input, aggregates.as_mut_slice())
-        }
-        OperatorKind::Distinct { input, slots } if read == Read::Whole => match &mut input.kind {
-            OperatorKind::Project { input, items } => {
-                items.iter().for_each(|(_, value)| value.free_slots(&mut needed));
-                (input, [].as_mut_slice())
-            }
-            _ => {
-                needed.extend(slots.iter().copied());
-                (input, [].as_mut_slice())
-            }
-        },
-        _ => return false,
-    };
-    let asked = Asked { needed: &needed, number: aggregates.iter().any(counts) };
+    let Some(mut reader) = Reader::of(operator, read) else { return false };
+    let asked = Asked { needed: &reader.needed, number: reader.counts() };
+    let input = &mut *reader.input;
     let written = if asked.number { written::written_out(input, slots) } else { None };
     // A path of a fixed length of which nothing can be counted stays one.
     let counted = written
@@ -109,7 +135,7 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &Com
     let estimated_rows = counted.base.estimated_rows;
     let kind = OperatorKind::CountMatches { input: Box::new(counted.base), count, trees: counted.trees };
     **input = Operator { id: OperatorId(0), estimated_rows, kind };
-    aggregates.iter_mut().for_each(|aggregate| weigh(aggregate, count));
+    reader.weigh(count);
     true
 }
 
@@ -138,33 +164,32 @@ fn counted(plan: &Operator, asked: &Asked<'_>, context: &CompileContext<'_>) -> 
         })
 }
 
-/// The aggregates that are the same if a row comes with a number instead of that often.
-fn counts(aggregate: &Aggregate) -> bool {
-    !aggregate.distinct && matches!(&*aggregate.function, "count" | "sum")
-}
-
-fn ignores_repeats(aggregate: &Aggregate) -> bool {
-    (aggregate.distinct && !aggregate.arguments.is_empty()) || matches!(&*aggregate.function, "min" | "max")
-}
-
 /// Makes an aggregate take each row as often as its number says.
 fn weigh(aggregate: &mut Aggregate, count: SlotId) {
-    if !counts(aggregate) {
+    if !aggregate.takes_weights() {
         return;
     }
     let span = aggregate.span;
     let number = at(span, ExpressionKind::Slot(count));
+    if &*aggregate.function != "count" {
+        let weight = match aggregate.arguments.len() {
+            // It has weights already.
+            2 => aggregate.arguments.pop().map(|weight| {
+                let (left, right) = (Box::new(weight), Box::new(number.clone()));
+                at(span, ExpressionKind::Binary { operator: BinaryOperator::Multiply, left, right })
+            }),
+            _ => None,
+        };
+        aggregate.arguments.push(weight.unwrap_or(number));
+        return;
+    }
     let weighed = match aggregate.arguments.pop() {
         None => number,
-        Some(value) if &*aggregate.function == "count" => {
+        Some(value) => {
             let zero = at(span, ExpressionKind::Literal(model::Value::Int(0)));
             let is_there = at(span, ExpressionKind::IsNotNull(Box::new(value)));
             let (whens, otherwise) = (vec![(is_there, number)], Some(Box::new(zero)));
             at(span, ExpressionKind::Case { operand: None, whens, otherwise })
-        }
-        Some(value) => {
-            let (operator, left, right) = (BinaryOperator::Multiply, Box::new(value), Box::new(number));
-            at(span, ExpressionKind::Binary { operator, left, right })
         }
     };
     aggregate.function = Arc::from("sum");

@@ -19,7 +19,7 @@ pub(super) fn tell_apart(operator: &mut Operator, slots: &Slots, of_rule: Use) {
         OperatorKind::Aggregate { input, keys, aggregates } => {
             let arguments = aggregates.iter().flat_map(|aggregate| &aggregate.arguments);
             let used: Vec<&Expression> = keys.iter().map(|(_, key)| key).chain(arguments).collect();
-            if !aggregates.iter().all(ignores_repeats) {
+            if !aggregates.iter().all(Aggregate::ignores_repeats) {
                 return;
             }
             let Some(node) = only_node(&used, slots) else { return };
@@ -40,12 +40,6 @@ pub(super) fn tell_apart(operator: &mut Operator, slots: &Slots, of_rule: Use) {
     let estimated_rows = below.estimated_rows;
     let kind = OperatorKind::Distinct { input: Box::new(below), slots: vec![node] };
     **input = Operator { id: OperatorId(0), estimated_rows, kind };
-}
-
-/// True if rows that come again change nothing.
-fn ignores_repeats(aggregate: &Aggregate) -> bool {
-    let is_extreme = matches!(&*aggregate.function, "min" | "max");
-    (aggregate.distinct || is_extreme) && !aggregate.arguments.is_empty()
 }
 
 /// The one node that expressions use, if they use nothing else, and more of it than itself.

@@ -54,6 +54,7 @@ pub(crate) fn never_null(operator: &Operator) -> Set<SlotId> {
         }
         // A null node has no edges, but what is optional is matched without.
         OperatorKind::CountMatches { count, .. } => with(input, [*count]),
+        OperatorKind::PartialAggregate { count, .. } => with(input, *count),
         OperatorKind::Create { .. } => with(input, operator.defined_slots()),
         OperatorKind::CrossProduct { left, right } | OperatorKind::HashJoin { left, right, .. } => {
             let mut slots = never_null(left);

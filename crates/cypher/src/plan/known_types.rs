@@ -91,7 +91,9 @@ impl Known<'_> {
                 };
                 self.tell(*slot, element);
             }
-            Kind::CountMatches { count, .. } => self.tell(*count, Some(INTEGER)),
+            Kind::CountMatches { count, .. } | Kind::PartialAggregate { count: Some(count), .. } => {
+                self.tell(*count, Some(INTEGER));
+            }
             Kind::Union { branches, slots } => {
                 for (place, slot) in slots.iter().enumerate() {
                     let mut types = branches.iter().map(|(_, own)| self.types.get(own.get(place)?).copied());

@@ -226,6 +226,17 @@ pub enum OperatorKind {
         /// Slots that are compared.
         slots: Vec<SlotId>,
     },
+    /// Rows that are equal in these slots merged, as far as that pays; no other slots.
+    PartialAggregate {
+        /// Rows to merge.
+        input: Box<Operator>,
+        /// Slots that are compared: nodes, or null.
+        slots: Vec<SlotId>,
+        /// Number of rows that each row of the input stands for; `None` if that is one.
+        weight: Option<SlotId>,
+        /// Takes the number of rows that each row stands for, if anybody asks.
+        count: Option<SlotId>,
+    },
     /// One row for each group; exactly the slots of keys and aggregates. Without keys, one row in any case.
     Aggregate {
         /// Rows to group.
@@ -698,6 +709,18 @@ pub struct Aggregate {
     pub arguments: Vec<Expression>,
     /// Place in the query.
     pub span: Span,
+}
+
+impl Aggregate {
+    /// True if it gives the same whatever the number of times that equal rows come.
+    pub fn ignores_repeats(&self) -> bool {
+        !self.arguments.is_empty() && (self.distinct || matches!(&*self.function, "min" | "max"))
+    }
+
+    /// True if it can take a row with the number of times that it came.
+    pub fn takes_weights(&self) -> bool {
+        !self.distinct && matches!(&*self.function, "count" | "sum" | "avg")
+    }
 }
 
 /// A key to sort by.

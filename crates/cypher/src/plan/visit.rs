@@ -24,7 +24,7 @@ macro_rules! push_inputs {
             Kind::VariableExpand { input, .. } | Kind::ShortestPath { input, .. } => $list.push(input),
             Kind::PathSearch { input, .. } => $list.push(input),
             Kind::Filter { input, .. } | Kind::Project { input, .. } | Kind::Extend { input, .. } => $list.push(input),
-            Kind::CountMatches { input, .. } => $list.push(input),
+            Kind::CountMatches { input, .. } | Kind::PartialAggregate { input, .. } => $list.push(input),
             Kind::Distinct { input, .. } | Kind::Aggregate { input, .. } => $list.push(input),
             Kind::PushedPattern { input, .. } => $list.push(input),
             Kind::Sort { input, .. } | Kind::Top { input, .. } | Kind::Skip { input, .. } => $list.push(input),
@@ -101,7 +101,7 @@ macro_rules! push_operator_expressions {
             Kind::Distinct { .. } | Kind::Union { .. } | Kind::Apply { .. } | Kind::Optional { .. } => {}
             Kind::SemiApply { .. } | Kind::CrossProduct { .. } | Kind::PushedPattern { .. } => {}
             Kind::Intersect { .. } => {}
-            Kind::CountMatches { .. } => {}
+            Kind::CountMatches { .. } | Kind::PartialAggregate { .. } => {}
             Kind::CreateRule { .. } | Kind::DropRule { .. } | Kind::DeclareEnds { .. } => {}
             Kind::CreateSortKey { .. } | Kind::DropSortKey { .. } => {}
             Kind::IndexSeek { equal, range, .. } => {
@@ -330,6 +330,7 @@ impl Operator {
             Kind::Intersect { legs, .. } => leg_uses(legs),
             Kind::Distinct { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
             Kind::CountMatches { trees, .. } => trees.iter().map(|tree| tree.slot).collect(),
+            Kind::PartialAggregate { slots, weight, .. } => slots.iter().copied().chain(*weight).collect(),
             Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
             Kind::Create { edges, .. } | Kind::Merge { edges, .. } => {
                 edges.iter().flat_map(|edge| [edge.source, edge.target]).collect()
@@ -350,6 +351,7 @@ impl Operator {
             }
             Kind::IndexSeek { slot, .. } | Kind::NodeUnionScan { slot, .. } => vec![*slot],
             Kind::Unwind { slot, .. } | Kind::CountMatches { count: slot, .. } => vec![*slot],
+            Kind::PartialAggregate { count, .. } => count.iter().copied().collect(),
             Kind::Expand { edge, to, into, .. } | Kind::VariableExpand { edges: edge, to, into, .. } => {
                 edge.iter().copied().chain((!into).then_some(*to)).collect()
             }

@@ -1,4 +1,4 @@
-//! `sum` and `avg`.
+//! `sum` and `avg`; with a second argument, which only plans give, that is the number of times that each value counts.
 //!
 //! Integers are added exactly in 128 bits; floats with the compensation of Neumaier, so that the order of rows hardly
 //! matters.
@@ -47,9 +47,15 @@ impl Total {
     /// Adds a float.
     #[inline]
     pub(crate) fn add_float(&mut self, x: f64) {
+        self.add_floats(x, 1);
+    }
+
+    /// Adds the sum of `count` floats.
+    #[inline]
+    fn add_floats(&mut self, sum: f64, count: i64) {
         self.has_float = true;
-        self.count += 1;
-        self.add_part(x);
+        self.count += count;
+        self.add_part(sum);
     }
 
     #[inline]
@@ -129,6 +135,30 @@ fn update(
             Ok(())
         }),
     }
+}
+
+/// Adds the numbers of a batch to the totals of their groups, each as often as its weight says.
+fn update_weighted(
+    (totals, durations): (&mut [Total], &mut Durations),
+    function: &str,
+    groups: Groups<'_>,
+    [column, weights]: [&Column; 2],
+) -> Result<()> {
+    try_each_value(groups, column, |row, group| {
+        let weight = int_at(weights, row);
+        match column.value(row) {
+            Value::Int(x) => totals[group].add_integers(i128::from(x) * i128::from(weight), weight),
+            Value::Float(x) => totals[group].add_floats(x * weight as f64, weight),
+            Value::Duration(x) => match x.times(weight) {
+                Some(sum) => durations.add(group, sum, weight)?,
+                None => return Err(error!(Arithmetic, "the sum of {weight} times {x} does not fit a duration")),
+            },
+            other => {
+                return Err(error!(Type, "{function}() takes numbers or durations, found {}", other.type_name()));
+            }
+        }
+        Ok(())
+    })
 }
 
 /// The total of many floats, in lanes that do not wait for each other.
@@ -214,7 +244,12 @@ impl Aggregator for Totals {
     fn update(&mut self, groups: Groups<'_>, group_count: usize, arguments: &[Arc<Column>]) -> Result<()> {
         grow(&mut self.totals, group_count);
         let function = if self.wanted == Wanted::Sum { "sum" } else { "avg" };
-        update(&mut self.totals, &mut self.durations, function, groups, &arguments[0])
+        match arguments {
+            [values, weights] => {
+                update_weighted((&mut self.totals, &mut self.durations), function, groups, [values, weights])
+            }
+            _ => update(&mut self.totals, &mut self.durations, function, groups, &arguments[0]),
+        }
     }
 
     fn merge(&mut self, other: Box<dyn Aggregator>, groups: &[u32], group_count: usize) -> Result<()> {

@@ -118,6 +118,7 @@ pub(crate) fn inputs(plan: &Operator) -> Vec<&Operator> {
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Distinct { input, .. }
+        | OperatorKind::PartialAggregate { input, .. }
         | OperatorKind::Aggregate { input, .. }
         | OperatorKind::PushedPattern { input, .. }
         | OperatorKind::Sort { input, .. }

@@ -23,6 +23,7 @@ pub(crate) fn is_row_local(plan: &Operator) -> bool {
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Distinct { input, .. }
+        | OperatorKind::PartialAggregate { input, .. }
         | OperatorKind::Unwind { input, .. }
         | OperatorKind::CountMatches { input, .. }
         | OperatorKind::Apply { input, .. }
@@ -53,6 +54,7 @@ pub(crate) fn keeps_row_order(plan: &Operator) -> bool {
         | OperatorKind::Project { input, .. }
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Distinct { input, .. }
+        | OperatorKind::PartialAggregate { input, .. }
         | OperatorKind::Unwind { input, .. }
         | OperatorKind::CountMatches { input, .. }
         | OperatorKind::SemiApply { input, .. } => keeps_row_order(input),

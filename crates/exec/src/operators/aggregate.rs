@@ -108,9 +108,7 @@ fn lower_input(
     slots: Slots,
     aggregates: &[&PlanAggregate],
 ) -> Result<(Step, Layout, Option<SlotId>, Option<SpreadPipeline>)> {
-    let ignores_repeats = |item: &&PlanAggregate| {
-        (item.distinct && !item.arguments.is_empty()) || matches!(&*item.function, "min" | "max")
-    };
+    let ignores_repeats = |item: &&PlanAggregate| item.ignores_repeats();
     let counts_rows = |item: &&PlanAggregate| item.arguments.is_empty() && &*item.function == "count";
     let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
     if demand.multiplicity && aggregates.iter().all(|item| ignores_repeats(item) || counts_rows(item)) {

@@ -10,9 +10,9 @@ use super::optimizer::{Bench, graph};
 use super::{check, check_error};
 
 /// Writes random queries that count.
-struct Writer<'r> {
-    random: &'r mut SeededRandom,
-    nodes: usize,
+pub(super) struct Writer<'r> {
+    pub(super) random: &'r mut SeededRandom,
+    pub(super) nodes: usize,
 }
 
 impl Writer<'_> {
@@ -36,7 +36,7 @@ impl Writer<'_> {
     }
 
     /// A tree, edge by edge, each from a node that is there; and now and then two in one path.
-    fn tree(&mut self) -> String {
+    pub(super) fn tree(&mut self) -> String {
         if self.random.chance(30) {
             return self.row();
         }
@@ -71,7 +71,7 @@ impl Writer<'_> {
         text
     }
 
-    fn node(&mut self) -> String {
+    pub(super) fn node(&mut self) -> String {
         format!("n{}", self.random.index(self.nodes))
     }
 
@@ -79,13 +79,13 @@ impl Writer<'_> {
         ["", "", "", ":Person", ":Thing", ":Company"][self.random.index(6)]
     }
 
-    fn edge(&mut self) -> String {
+    pub(super) fn edge(&mut self) -> String {
         let types = ["", ":KNOWS", ":KNOWS", ":WORKS_AT", ":KNOWS|WORKS_AT"][self.random.index(5)];
         let (left, right) = [("-", "->"), ("<-", "-"), ("-", "-")][self.random.index(3)];
         format!("{left}[{types}]{right}")
     }
 
-    fn condition(&mut self) -> String {
+    pub(super) fn condition(&mut self) -> String {
         let (a, b) = (self.node(), self.node());
         match self.random.below(8) {
             0..=2 => format!("{a} <> {b}"),

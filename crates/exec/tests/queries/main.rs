@@ -16,6 +16,7 @@ mod memory;
 mod merging;
 mod optimizer;
 mod optional;
+mod partial_aggregation;
 mod paths;
 mod projection;
 mod random;

@@ -358,6 +358,9 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { distinct_nodes: Use::Always, ..all },
         OptimizerConfig { unused: false, ..all },
         OptimizerConfig { count_matches: false, ..all },
+        OptimizerConfig { partial_aggregation: Use::Never, ..all },
+        OptimizerConfig { partial_aggregation: Use::Always, ..all },
+        OptimizerConfig { partial_aggregation: Use::Always, count_matches: false, ..all },
         OptimizerConfig { sort_keys: false, ..all },
         OptimizerConfig { edge_filters: false, ..all },
     ]

@@ -66,6 +66,7 @@ fn name(kind: &OperatorKind) -> &'static str {
         Kind::Project { .. } => "Project",
         Kind::Extend { .. } => "Extend",
         Kind::Distinct { .. } => "Distinct",
+        Kind::PartialAggregate { .. } => "PartialAggregate",
         Kind::Aggregate { .. } => "Aggregate",
         Kind::PushedPattern { pattern, .. } if pattern.is_grouped => "PushedAggregate",
         Kind::PushedPattern { .. } => "PushedJoin",
@@ -145,6 +146,13 @@ impl Details<'_> {
                 let separator = if keys.is_empty() || aggregates.is_empty() { "" } else { "; " };
                 format!("{}{separator}{}", self.items(keys), aggregates.join(", "))
             }
+            Kind::PartialAggregate { slots, weight, count, .. } => match (weight, count) {
+                (_, None) => self.slots(slots),
+                (None, Some(count)) => format!("{}; count(*) AS {}", self.slots(slots), self.names.of(*count)),
+                (Some(weight), Some(count)) => {
+                    format!("{}; sum({}) AS {}", self.slots(slots), self.names.of(*weight), self.names.of(*count))
+                }
+            },
             Kind::PushedPattern { pattern, .. } => self.pushed(pattern),
             Kind::Sort { keys, .. } => self.sort_keys(keys),
             Kind::Top { keys, limit, .. } => format!("{} LIMIT {}", self.sort_keys(keys), self.expression(limit)),

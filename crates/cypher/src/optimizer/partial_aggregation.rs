@@ -1,0 +1,309 @@
+//! Merges rows before an expansion that are equal in all that the rest of a plan reads of them.
+//!
+//! Before: an aggregation that asks only how many rows of a kind there are, or a `Distinct` or an aggregation that asks only which,
+//! over steps that work on one row at a time. After: a `PartialAggregate` below each step that makes many rows of one, where what is
+//! read of the rows before it are nodes; the aggregation takes each row as often as the number says that comes with it. So the flights
+//! from a hub are not followed one by one to where each leads next, but once for each airport. (Yan, Larson, "Eager aggregation and
+//! lazy aggregation", 1995.)
+//!
+//! An edge that later edges must differ from is not kept for that. Rows with the edges from `a` to `b` are merged; a later edge that is one
+//! of them takes one away from their number, and it can be told from its ends whether it is.
+
+mod taken;
+
+use model::Set;
+
+use super::Use;
+use super::count_matches::{Read, Reader, for_each_reader};
+use super::take_input;
+use crate::catalog::CompileContext;
+use crate::plan::conditions::at;
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
+use crate::slots::Slots;
+use taken::Taken;
+
+/// Rows that a step makes of one, from which on it pays to merge rows before it.
+const FAN_OUT_MIN: f64 = 2.0;
+/// The most slots that are compared.
+const KEYS_MAX: usize = 4;
+
+/// Rewrites all such operators of a plan; true if there was one.
+pub(super) fn rewrite_all(root: &mut Operator, slots: &mut Slots, of_rule: Use, context: &CompileContext<'_>) -> bool {
+    let mut rewritten = false;
+    for_each_reader(root, Read::Whole, &mut |operator, read| {
+        rewritten |= rewrite(operator, read, slots, of_rule, context);
+    });
+    rewritten
+}
+
+fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use, context: &CompileContext<'_>) -> bool {
+    let is_random = operator.expressions().into_iter().any(Expression::is_random);
+    let Some(mut reader) = Reader::of(operator, read).filter(|_| !is_random) else { return false };
+    let (steps, bottom) = steps_of(take_input(reader.input));
+    let counts = reader.counts();
+    let nodes = context.statistics.nodes as f64;
+    let mut merging = Merging {
+        steps,
+        start: different_nodes(&bottom),
+        needed: reader.needed.clone(),
+        slots,
+        counts,
+        nodes,
+        of_rule,
+        weight: None,
+        has_merged: false,
+        corrections: Vec::new(),
+    };
+    **reader.input = merging.build(bottom);
+    let (has_merged, weight) = (merging.has_merged, merging.weight);
+    if let Some(weight) = weight.filter(|_| counts) {
+        reader.weigh(weight);
+    }
+    has_merged
+}
+
+/// Takes a plan apart into steps that work on one row at a time, from the top down, each without its input, and what is below.
+fn steps_of(mut plan: Operator) -> (Vec<Operator>, Operator) {
+    let mut steps = Vec::new();
+    while is_step(&plan) {
+        let below = take_input(plan.inputs_mut().swap_remove(0));
+        steps.push(std::mem::replace(&mut plan, below));
+    }
+    (steps, plan)
+}
+
+fn is_step(operator: &Operator) -> bool {
+    use OperatorKind as Kind;
+    let is_kind = matches!(
+        operator.kind,
+        Kind::NodeScan { .. }
+            | Kind::NodeLookup { .. }
+            | Kind::IndexSeek { .. }
+            | Kind::NodeById { .. }
+            | Kind::Expand { .. }
+            | Kind::VariableExpand { .. }
+            | Kind::Intersect { .. }
+            | Kind::Filter { .. }
+            | Kind::Project { .. }
+            | Kind::Extend { .. }
+            | Kind::Unwind { .. }
+            | Kind::Apply { .. }
+            | Kind::Optional { .. }
+            | Kind::SemiApply { .. }
+            | Kind::CrossProduct { .. }
+            | Kind::HashJoin { .. }
+            | Kind::CountMatches { .. }
+    );
+    let starts = operator.inputs().first().is_some_and(|input| matches!(input.kind, Kind::Unit));
+    is_kind && !starts && !is_random(operator)
+}
+
+/// True if a step gives something else each time it runs for a row.
+fn is_random(step: &Operator) -> bool {
+    step.expressions().into_iter().any(Expression::is_random)
+        || step.inputs().into_iter().skip(1).any(Operator::is_random)
+}
+
+/// Slots of the rows before it that a step reads.
+fn uses(step: &Operator) -> Set<SlotId> {
+    let mut used: Set<SlotId> = step.plain_uses().into_iter().collect();
+    step.expressions().into_iter().for_each(|expression| expression.free_slots(&mut used));
+    // The filter of a path has a slot of its own for each edge.
+    if let OperatorKind::VariableExpand { filter: Some(filter), .. } = &step.kind {
+        used.remove(&filter.slot);
+    }
+    // The other side of a join starts from rows around the plan, or from none.
+    if !matches!(step.kind, OperatorKind::HashJoin { .. } | OperatorKind::CrossProduct { .. }) {
+        for subplan in step.inputs().into_iter().skip(1) {
+            subplan.arguments(&mut |taken| used.extend(taken.iter().copied()));
+        }
+    }
+    used
+}
+
+/// Slots that a step adds to those of the rows before it.
+fn defines(step: &Operator) -> Set<SlotId> {
+    let mut defined: Set<SlotId> = step.defined_slots().into_iter().collect();
+    if let OperatorKind::Optional { slots, .. } = &step.kind {
+        defined.extend(slots.iter().copied());
+    }
+    for subplan in step.inputs().into_iter().skip(1) {
+        subplan.each(&mut |operator| defined.extend(operator.defined_slots()));
+    }
+    defined
+}
+
+/// True if a step may make several rows of one.
+fn multiplies(step: &Operator) -> bool {
+    use OperatorKind as Kind;
+    !matches!(
+        step.kind,
+        Kind::Filter { .. }
+            | Kind::Project { .. }
+            | Kind::Extend { .. }
+            | Kind::SemiApply { .. }
+            | Kind::CountMatches { .. }
+    )
+}
+
+/// The slot of an operator that gives different nodes and nothing else.
+fn different_nodes(operator: &Operator) -> Option<SlotId> {
+    use OperatorKind as Kind;
+    match &operator.kind {
+        Kind::NodeScan { input, slot, .. }
+        | Kind::NodeLookup { input, slot, .. }
+        | Kind::IndexSeek { input, slot, on_edges: false, .. }
+        | Kind::NodeById { input, slot, .. } => matches!(input.kind, Kind::Unit).then_some(*slot),
+        _ => None,
+    }
+}
+
+struct Merging<'a> {
+    /// From the top down.
+    steps: Vec<Operator>,
+    /// The slot of the nodes that the steps start from, if these are different nodes.
+    start: Option<SlotId>,
+    /// Slots that are read above all steps.
+    needed: Set<SlotId>,
+    slots: &'a mut Slots,
+    /// The number of times that a row comes matters, rather than only whether it does.
+    counts: bool,
+    nodes: f64,
+    of_rule: Use,
+    /// The slot with the number of rows that each row stands for.
+    weight: Option<SlotId>,
+    has_merged: bool,
+    /// What is taken off the number of rows above steps, by the number of the step.
+    corrections: Vec<(usize, Expression)>,
+}
+
+/// A merge of the rows before a step.
+struct Merge {
+    keys: Vec<SlotId>,
+    taken: Option<Taken>,
+}
+
+impl Merging<'_> {
+    /// Puts the steps on the operator at the bottom, and merges in between.
+    fn build(&mut self, bottom: Operator) -> Operator {
+        let mut plan = bottom;
+        let (mut share, mut multiplied) = (1.0, false);
+        for at in (0..self.steps.len()).rev() {
+            if multiplied && let Some(merge) = self.merge_below(at, plan.estimated_rows / share) {
+                plan = self.merged(plan, merge, &mut share);
+                multiplied = false;
+            }
+            multiplied |= multiplies(&self.steps[at]);
+            plan = self.put(at, plan, share);
+        }
+        plan
+    }
+
+    /// Puts one step on a plan, and takes off what it takes off the number of rows.
+    fn put(&mut self, number: usize, below: Operator, share: f64) -> Operator {
+        let mut step = self.steps[number].clone();
+        step.estimated_rows *= share;
+        let rows = step.estimated_rows;
+        if let (OperatorKind::Project { items, .. }, Some(weight)) = (&mut step.kind, self.weight) {
+            let span = items.first().map(|(_, value)| value.span).unwrap_or_default();
+            items.push((weight, at(span, ExpressionKind::Slot(weight))));
+        }
+        *step.inputs_mut().swap_remove(0) = below;
+        let conditions: Vec<Expression> =
+            self.corrections.iter().filter(|(of, _)| *of == number).map(|(_, condition)| condition.clone()).collect();
+        for condition in conditions {
+            let Some(weight) = self.weight else { continue };
+            let less = self.slots.unnamed(SlotKind::Any);
+            let items = vec![(less, taken::less_one(weight, condition))];
+            let kind = OperatorKind::Extend { input: Box::new(step), items };
+            let extended = Operator { id: OperatorId(0), estimated_rows: rows, kind };
+            let kind = OperatorKind::Filter { input: Box::new(extended), predicate: taken::is_left(less) };
+            step = Operator { id: OperatorId(0), estimated_rows: rows, kind };
+            self.weight = Some(less);
+        }
+        if !self.counts && !self.corrections.iter().any(|(of, _)| *of < number) {
+            self.weight = None;
+        }
+        step
+    }
+
+    /// The merge below a step, if there is one that can be made and may pay.
+    fn merge_below(&self, number: usize, rows_below: f64) -> Option<Merge> {
+        let step = &self.steps[number];
+        let read = self.read_above(number);
+        let is_read = |slot: &SlotId| read.contains(slot);
+        let makes_rows = match &step.kind {
+            // An end that nobody reads is counted.
+            OperatorKind::Expand { to, edge, into: false, .. } => is_read(to) || edge.as_ref().is_some_and(is_read),
+            OperatorKind::VariableExpand { to, edges, into: false, .. } => {
+                is_read(to) || edges.as_ref().is_some_and(is_read)
+            }
+            _ => false,
+        };
+        let pays = self.of_rule == Use::Always || step.estimated_rows >= rows_below.max(1.0) * FAN_OUT_MIN;
+        // What a step above takes off would be taken off once for several rows.
+        let is_pending = self.corrections.iter().any(|(of, _)| *of <= number);
+        if !makes_rows || !pays || is_pending {
+            return None;
+        }
+        let (mut keys, mut edges) = (Vec::new(), Vec::new());
+        for slot in self.read_above(number + 1).into_iter().filter(|slot| Some(*slot) != self.weight) {
+            match self.slots.kind(slot) {
+                SlotKind::Node => keys.push(slot),
+                SlotKind::Edge => edges.push(slot),
+                _ => return None,
+            }
+        }
+        let taken = match edges.as_slice() {
+            [] => None,
+            [edge] => {
+                let taken = Taken::of(&self.steps, number, *edge, &self.needed)?;
+                // Each such edge must have come once from each node.
+                let before = &self.steps[number + 1..];
+                let is_lone = before.iter().filter(|step| multiplies(step)).count() == 1;
+                (is_lone && self.start == Some(taken.ends[0])).then_some(taken)?.into()
+            }
+            _ => return None,
+        };
+        let ends = taken.iter().flat_map(|taken| taken.keys(&keys)).collect::<Vec<SlotId>>();
+        keys.extend(ends);
+        keys.sort_unstable();
+        (!keys.is_empty() && keys.len() <= KEYS_MAX).then_some(Merge { keys, taken })
+    }
+
+    /// Slots of the rows after that many steps from the top, as far as those steps or what is above them read them.
+    fn read_above(&self, number: usize) -> Set<SlotId> {
+        let mut read = self.needed.clone();
+        for step in &self.steps[..number] {
+            defines(step).iter().for_each(|slot| {
+                read.remove(slot);
+            });
+            read.extend(uses(step));
+        }
+        read
+    }
+
+    /// Merges the rows of a plan before a step.
+    fn merged(&mut self, below: Operator, merge: Merge, share: &mut f64) -> Operator {
+        let Merge { mut keys, taken } = merge;
+        let rows = below.estimated_rows;
+        let mut input = below;
+        if let Some(taken) = &taken {
+            let loops = taken.loops(self.slots);
+            let slot = loops.as_ref().map(|(slot, _)| *slot);
+            if let Some(loops) = loops {
+                keys.push(loops.0);
+                let kind = OperatorKind::Extend { input: Box::new(input), items: vec![loops] };
+                input = Operator { id: OperatorId(0), estimated_rows: rows, kind };
+            }
+            let conditions = taken.allow(&mut self.steps, slot, self.slots);
+            self.corrections.extend(conditions);
+        }
+        let count = (self.counts || taken.is_some()).then(|| self.slots.unnamed(SlotKind::Any));
+        let estimated_rows = if keys.len() == 1 { rows.min(self.nodes.max(1.0)) } else { rows };
+        *share *= estimated_rows / rows.max(f64::MIN_POSITIVE);
+        let kind = OperatorKind::PartialAggregate { input: Box::new(input), slots: keys, weight: self.weight, count };
+        (self.weight, self.has_merged) = (count, true);
+        Operator { id: OperatorId(0), estimated_rows, kind }
+    }
+}

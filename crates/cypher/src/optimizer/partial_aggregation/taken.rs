@@ -1,0 +1,198 @@
+//! An edge that later edges of a pattern must differ from, told by its ends.
+//!
+//! Rows with the edges from `a` to `b` are merged into one with their number. A later edge that is one of them takes one away. Later
+//! edges differ from each other, so that no two of them take away the same.
+
+use std::sync::Arc;
+
+use model::{Direction, Set, Span, Value};
+
+use super::uses;
+use crate::plan::conditions::{at, conjunction};
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
+use crate::slots::Slots;
+
+/// See the module.
+pub(super) struct Taken {
+    edge: SlotId,
+    /// The ends as the edge is followed, `a` and `b`.
+    pub(super) ends: [SlotId; 2],
+    direction: Direction,
+    types: Vec<Arc<str>>,
+    /// Numbers of the steps whose edges must differ from it.
+    later: Vec<usize>,
+    /// Only an edge from a node to itself can come again, right after it.
+    only_loops: bool,
+}
+
+/// The edge of a step, as it is followed.
+struct Followed<'s> {
+    from: SlotId,
+    to: SlotId,
+    /// `None` if nobody reads it.
+    edge: Option<SlotId>,
+    direction: Direction,
+    types: &'s [Arc<str>],
+}
+
+/// The edge of an expansion that takes any edge.
+fn followed(step: &Operator) -> Option<Followed<'_>> {
+    match &step.kind {
+        OperatorKind::Expand { from, to, edge, direction, types, choice: None, .. } => {
+            Some(Followed { from: *from, to: *to, edge: *edge, direction: *direction, types })
+        }
+        _ => None,
+    }
+}
+
+impl Taken {
+    /// An edge of a step below the one with that number, if it need not be kept for those above.
+    pub(super) fn of(steps: &[Operator], number: usize, edge: SlotId, needed: &Set<SlotId>) -> Option<Taken> {
+        let own = (number + 1..steps.len()).find(|&at| followed(&steps[at]).is_some_and(|it| it.edge == Some(edge)))?;
+        let Followed { from, to, direction, types, .. } = followed(&steps[own])?;
+        let later: Vec<usize> = (0..=number).filter(|&at| uses(&steps[at]).contains(&edge)).collect();
+        let first = *later.first()?;
+        let is_compared = |step: &Operator| {
+            let in_expressions = step.expressions().into_iter().any(|expression| reads(expression, edge));
+            followed(step).is_some() && !in_expressions
+        };
+        let is_dropped = |step: &Operator| matches!(step.kind, OperatorKind::Project { .. });
+        let is_read_between = steps[number + 1..own].iter().any(|step| uses(step).contains(&edge));
+        if needed.contains(&edge)
+            || is_read_between
+            || steps[first..own].iter().any(is_dropped)
+            || !later.iter().all(|&at| is_compared(&steps[at]))
+        {
+            return None;
+        }
+        let is_next = |at: usize| {
+            followed(&steps[at])
+                .is_some_and(|next| next.from == to && next.direction == direction && direction != Direction::Both)
+        };
+        let only_loops = later.as_slice() == [number] && is_next(number);
+        Some(Taken { edge, ends: [from, to], direction, types: types.to_vec(), later, only_loops })
+    }
+
+    /// Slots that tell such edges apart, besides these.
+    pub(super) fn keys(&self, keys: &[SlotId]) -> Vec<SlotId> {
+        let ends = if self.only_loops { &self.ends[1..] } else { &self.ends[..] };
+        ends.iter().copied().filter(|end| !keys.contains(end)).collect()
+    }
+
+    /// Another slot that does, and its value for each row.
+    pub(super) fn loops(&self, slots: &mut Slots) -> Option<(SlotId, Expression)> {
+        let [a, b] = self.ends;
+        self.only_loops.then(|| (slots.unnamed(SlotKind::Any), case(equal(a, b), integer(1), integer(0))))
+    }
+
+    /// Lets the edges of later steps be such an edge. Gives the conditions for that, each with the number of its step; `loops` is
+    /// the slot of [`Taken::loops`].
+    pub(super) fn allow(
+        &self,
+        steps: &mut [Operator],
+        loops: Option<SlotId>,
+        slots: &mut Slots,
+    ) -> Vec<(usize, Expression)> {
+        let mut conditions = Vec::new();
+        for &number in &self.later {
+            let OperatorKind::Expand { edge, distinct_from, .. } = &mut steps[number].kind else { continue };
+            distinct_from.retain(|other| *other != self.edge);
+            let read = *edge.get_or_insert_with(|| slots.unnamed(SlotKind::Edge));
+            let Some(followed) = followed(&steps[number]) else { continue };
+            let is_place = match loops {
+                Some(loops) => {
+                    let is_loop = binary(BinaryOperator::Equal, slot(loops), integer(1));
+                    vec![is_loop, equal(followed.from, followed.to)]
+                }
+                None => vec![self.has_place_of(&followed, read)],
+            };
+            let condition = conjunction(is_place.into_iter().chain(self.has_type_of(&followed, read)).collect());
+            conditions.extend(condition.map(|condition| (number, condition)));
+        }
+        conditions
+    }
+
+    /// True if an edge lies where the merged ones do: from `a` to `b`.
+    fn has_place_of(&self, edge: &Followed<'_>, read: SlotId) -> Expression {
+        let [a, b] = self.ends;
+        let from_to = |from: SlotId, to: SlotId| {
+            let differing = [(from, a), (to, b)].into_iter().filter(|(x, y)| x != y);
+            conjunction(differing.map(|(x, y)| equal(x, y)).collect())
+        };
+        let along = from_to(edge.from, edge.to);
+        let back = from_to(edge.to, edge.from);
+        let always = || at(Span::default(), ExpressionKind::Literal(Value::Bool(true)));
+        let ends = |first: &str, last: &str| {
+            let is_end = |name: &str, end: SlotId| is_same(function(name, read), slot(end));
+            conjunction(vec![is_end(first, a), is_end(last, b)])
+        };
+        let place = match (self.direction, edge.direction) {
+            (Direction::Both, _) => match (along, back) {
+                (Some(along), Some(back)) => Some(at(Span::default(), ExpressionKind::Or(vec![along, back]))),
+                _ => None,
+            },
+            (Direction::Out, Direction::Both) => ends("startNode", "endNode"),
+            (Direction::In, Direction::Both) => ends("endNode", "startNode"),
+            (own, other) if own == other => along,
+            _ => back,
+        };
+        place.unwrap_or_else(always)
+    }
+
+    /// True if an edge has a type that the merged ones may have; `None` if it must have.
+    fn has_type_of(&self, edge: &Followed<'_>, read: SlotId) -> Option<Expression> {
+        let is_one = self.types.is_empty()
+            || (!edge.types.is_empty() && edge.types.iter().all(|name| self.types.contains(name)));
+        if is_one {
+            return None;
+        }
+        let names = self.types.iter().map(|name| Value::from(&**name)).collect::<Vec<Value>>();
+        let names = at(Span::default(), ExpressionKind::Literal(Value::from(names)));
+        Some(binary(BinaryOperator::In, function("type", read), names))
+    }
+}
+
+/// The number of rows less one where a condition holds.
+pub(super) fn less_one(weight: SlotId, condition: Expression) -> Expression {
+    case(condition, binary(BinaryOperator::Subtract, slot(weight), integer(1)), slot(weight))
+}
+
+/// The condition that a number of rows is not zero.
+pub(super) fn is_left(weight: SlotId) -> Expression {
+    binary(BinaryOperator::Greater, slot(weight), integer(0))
+}
+
+fn reads(expression: &Expression, slot: SlotId) -> bool {
+    let mut read = Set::default();
+    expression.free_slots(&mut read);
+    read.contains(&slot)
+}
+
+fn slot(slot: SlotId) -> Expression {
+    at(Span::default(), ExpressionKind::Slot(slot))
+}
+
+fn integer(number: i64) -> Expression {
+    at(Span::default(), ExpressionKind::Literal(Value::Int(number)))
+}
+
+fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
+    at(Span::default(), ExpressionKind::Binary { operator, left: Box::new(left), right: Box::new(right) })
+}
+
+fn is_same(left: Expression, right: Expression) -> Expression {
+    binary(BinaryOperator::Equal, left, right)
+}
+
+fn equal(left: SlotId, right: SlotId) -> Expression {
+    is_same(slot(left), slot(right))
+}
+
+fn function(name: &str, of: SlotId) -> Expression {
+    at(Span::default(), ExpressionKind::Function { name: Arc::from(name), arguments: vec![slot(of)] })
+}
+
+fn case(condition: Expression, then: Expression, otherwise: Expression) -> Expression {
+    let (whens, otherwise) = (vec![(condition, then)], Some(Box::new(otherwise)));
+    at(Span::default(), ExpressionKind::Case { operand: None, whens, otherwise })
+}

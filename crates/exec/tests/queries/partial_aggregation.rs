@@ -1,0 +1,125 @@
+//! Rows that are merged before an expansion: random patterns give what following each row gives, over graphs in which relationships
+//! come in parallel, lead back and form loops.
+
+use cypher::optimizer::{OptimizerConfig, Use};
+use exec::RunSettings;
+use testing::random::{SeededRandom, seed_or};
+
+use super::counting::Writer;
+use super::memory::with_limit;
+use super::optimizer::Bench;
+
+/// Few nodes and many relationships between them.
+fn crowded(random: &mut SeededRandom) -> Vec<String> {
+    let mut statements = vec!["CREATE CONSTRAINT FOR (n:Thing) REQUIRE n.id IS UNIQUE".to_string()];
+    let count = 2 + random.below(5);
+    for id in 0..count {
+        let labels = ["Person", "Company", "Person:Old"][random.index(3)];
+        let age = if random.chance(80) { format!(", age: {}", random.below(4)) } else { String::new() };
+        statements.push(format!("CREATE (:{labels}:Thing {{id: {id}{age}, half: {}.5}})", random.below(3)));
+    }
+    for _ in 0..count + random.below(14) {
+        let (from, to) = (random.below(count), random.below(count));
+        let (edge_type, times) = (["KNOWS", "KNOWS", "WORKS_AT"][random.index(3)], 1 + random.below(3));
+        statements.push(format!(
+            "MATCH (a {{id: {from}}}), (b {{id: {to}}}) UNWIND range(1, {times}) AS t CREATE (a)-[:{edge_type} {{since: t}}]->(b)"
+        ));
+    }
+    statements
+}
+
+fn query(random: &mut SeededRandom) -> String {
+    let mut writer = Writer { random, nodes: 0 };
+    let mut text = match writer.random.below(4) {
+        0 => format!("MATCH {}", writer.tree()),
+        _ => {
+            let mut path = String::from(["(n0)", "(n0:Thing {id: 1})", "(n0:Person)"][writer.random.index(3)]);
+            let edge = writer.edge();
+            let hops = 2 + writer.random.index(3);
+            for at in 1..=hops {
+                let edge = if writer.random.chance(60) { edge.clone() } else { writer.edge() };
+                let edge = match writer.random.below(12) {
+                    0 => edge.replace(']', "*1..2]"),
+                    1 => edge.replace('[', &format!("[r{at}")),
+                    _ => edge,
+                };
+                path += &format!("{edge}(n{at}{})", ["", "", ":Person"][writer.random.index(3)]);
+            }
+            writer.nodes = hops + 1;
+            format!("MATCH {path}")
+        }
+    };
+    let mut conditions: Vec<String> = (0..writer.random.below(2)).map(|_| writer.condition()).collect();
+    if text.contains("[r2") && writer.random.chance(50) {
+        conditions.push("r2.since > 1".to_owned());
+    }
+    if !conditions.is_empty() {
+        text += &format!(" WHERE {}", conditions.join(" AND "));
+    }
+    let clause = match writer.random.below(8) {
+        0 => format!(" OPTIONAL MATCH ({}){}(o)", writer.node(), writer.edge()),
+        1 => format!(" MATCH ({}){}(o)", writer.node(), writer.edge()),
+        2 if writer.nodes > 2 => format!(" WITH n1, n{} MATCH (n1){}(o)", writer.nodes - 1, writer.edge()),
+        _ => String::new(),
+    };
+    let renamed = clause.starts_with(" WITH");
+    let last = writer.nodes - 1;
+    let mut node =
+        || if renamed { ["n1".to_owned(), format!("n{last}")][writer.random.index(2)].clone() } else { writer.node() };
+    let (a, b, c) = (node(), node(), node());
+    let returned = match writer.random.below(9) {
+        0 => format!("{a}.id AS x, {b}.id AS y, count(*)"),
+        1 => format!("{a}.age, avg({b}.age), sum({c}.half), count({b}.age)"),
+        2 => format!("DISTINCT {a}.age"),
+        3 => format!("DISTINCT {a}.id AS x, {b}.id AS y"),
+        4 => format!("{a}.age, min({b}.id), max({c}.age)"),
+        5 => format!("count(DISTINCT {a}), sum({b}.half)"),
+        6 => format!("avg({a}.half)"),
+        7 => format!("{a}.id, collect(DISTINCT {b}.age)[0] IS NULL"),
+        _ => format!("{a}.id, count(*)"),
+    };
+    format!("{text}{clause} RETURN {returned}")
+}
+
+#[test]
+fn merged_rows_count_as_often_as_single_ones() {
+    let seed = seed_or(20_261_130);
+    let rounds: u64 = std::env::var("FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(25);
+    let mut random = SeededRandom::new(seed);
+    let all = OptimizerConfig { partial_aggregation: Use::Always, ..OptimizerConfig::default() };
+    let configs = [
+        all,
+        OptimizerConfig { count_matches: false, ..all },
+        OptimizerConfig { count_matches: false, reorder_patterns: false, intersections: false, ..all },
+        OptimizerConfig { unused: false, count_matches: false, ..all },
+        OptimizerConfig::default(),
+    ];
+    let plain = RunSettings::default();
+    let threads = RunSettings { threads: 3, parallel_nodes_min: 0, batch_rows: 2, ..plain };
+    let (mut compared, mut merged, mut taken_off) = (0, 0, 0);
+    for round in 0..rounds {
+        let statements = crowded(&mut random);
+        let bench = Bench::new(&statements);
+        for _ in 0..40 {
+            let query = query(&mut random);
+            let graph = statements.join(";\n");
+            let expected = bench.run(&query, &OptimizerConfig::none(), plain);
+            for (number, config) in configs.iter().enumerate() {
+                let settings = if (round + number as u64).is_multiple_of(2) { plain } else { threads };
+                let found = match number {
+                    1 => with_limit(3_000, |memory| bench.run_within(&query, config, settings, memory)),
+                    _ => bench.run(&query, config, settings),
+                };
+                let (Ok(expected), Ok(found)) = (&expected, &found) else {
+                    panic!("seed {seed}, round {round}: {query}\n{graph}\n{expected:?}\n{found:?}");
+                };
+                assert_eq!(found.0, expected.0, "seed {seed}, round {round}:\n{graph}\n{query}\n{}", found.1);
+                compared += 1;
+                merged += u64::from(found.1.contains("PartialAggregate"));
+                taken_off += u64::from(found.1.contains("PartialAggregate") && found.1.contains(" - 1"));
+            }
+        }
+    }
+    assert!(merged * 5 > compared, "only {merged} of {compared} plans merge rows");
+    assert!(taken_off * 20 > compared, "only {taken_off} of {compared} plans take edges off");
+}
