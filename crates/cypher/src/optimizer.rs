@@ -189,17 +189,8 @@ pub(crate) fn optimize(
     if config.unused {
         unused::drop_unused(root, columns);
     }
-    if config.count_matches && mode == PlanMode::Read {
-        let rewritten = count_matches::rewrite_all(root, slots, context);
-        if rewritten && config.unused {
-            unused::drop_unused(root, columns);
-        }
-    }
-    if config.partial_aggregation != Use::Never && mode == PlanMode::Read && !has_attached {
-        let rewritten = partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
-        if rewritten && config.unused {
-            unused::drop_unused(root, columns);
-        }
+    if mode == PlanMode::Read && count(root, slots, context, config) && config.unused {
+        unused::drop_unused(root, columns);
     }
     // Last, since an expansion that chooses is taken apart by no other rule.
     if config.edge_filters {
@@ -212,6 +203,16 @@ pub(crate) fn optimize(
     let (mut next, mut horizons) = (0, Vec::new());
     number(root, &mut next, &mut horizons);
     (bound_to_snapshot, horizons)
+}
+
+/// Counts rows rather than make them, where only their number is asked; true if that changed the plan.
+fn count(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, config: &OptimizerConfig) -> bool {
+    let mut changed = config.count_matches && count_matches::rewrite_all(root, slots, context);
+    let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
+    if config.partial_aggregation != Use::Never && !has_attached {
+        changed |= partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
+    }
+    changed
 }
 
 /// Visits every operator, inputs before what stands on them, subplans of expressions too.

@@ -10,6 +10,7 @@ use model::{PropertyType, Span, Value};
 use crate::ast::{Administration, Maintenance};
 pub use crate::catalog::HorizonId;
 
+pub mod aggregate;
 pub(crate) mod conditions;
 pub mod counting;
 pub mod explain;
@@ -23,13 +24,14 @@ pub mod search;
 pub mod source;
 mod visit;
 
+pub use aggregate::Aggregate;
 pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, NestedKind};
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use node_choice::{NodeChoice, NodeTest, NodesFirst, node_test};
 pub use operator::{
-    Aggregate, Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange,
-    IntersectLeg, LookupValue, NewEdge, NewEnds, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry,
-    RuleKind, SetItem, SortKey,
+    Batches, BoundEdge, EdgeChoice, EdgeCondition, EdgeFilter, EdgeFirst, ForEachResult, IndexRange, IntersectLeg,
+    LookupValue, NewEdge, NewEnds, NewNode, NewRule, OnError, Operator, OperatorId, OperatorKind, Retry, RuleKind,
+    SetItem, SortKey,
 };
 
 pub use rest::operator_at;

@@ -326,9 +326,7 @@ impl Walk<'_> {
                 work.add(Unit::ScannedNode, out.max(self.sizes.nodes(labels) * first));
             }
             Kind::NodeScan { .. } | Kind::NodeUnionScan { .. } => work.add(Unit::ScannedNode, out),
-            Kind::NodeLookup { .. } | Kind::NodeById { .. } => {
-                work.add(Unit::Lookup, first.max(out));
-            }
+            Kind::NodeLookup { .. } | Kind::NodeById { .. } => work.add(Unit::Lookup, first.max(out)),
             Kind::IndexSeek { .. } => {
                 work.add(Unit::Seek, first);
                 work.add(Unit::SoughtRow, out);

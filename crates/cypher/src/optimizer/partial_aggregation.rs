@@ -7,7 +7,8 @@
 //! lazy aggregation", 1995.)
 //!
 //! An edge that later edges must differ from is not kept for that. Rows with the edges from `a` to `b` are merged; a later edge that is one
-//! of them takes one away from their number, and it can be told from its ends whether it is.
+//! of them takes one away from their number, and it can be told from its ends whether it is. That number must be of all edges from
+//! `a` to `b`, which come one after the other, since `a` comes once.
 
 mod taken;
 
@@ -173,7 +174,7 @@ struct Merging<'a> {
     /// The slot with the number of rows that each row stands for.
     weight: Option<SlotId>,
     has_merged: bool,
-    /// What is taken off the number of rows above steps, by the number of the step.
+    /// Conditions on which one is taken off the number of rows above a step, with the number of the step.
     corrections: Vec<(usize, Expression)>,
 }
 
@@ -241,7 +242,7 @@ impl Merging<'_> {
             _ => false,
         };
         let pays = self.of_rule == Use::Always || step.estimated_rows >= rows_below.max(1.0) * FAN_OUT_MIN;
-        // What a step above takes off would be taken off once for several rows.
+        // A step above would take off one for several rows.
         let is_pending = self.corrections.iter().any(|(of, _)| *of <= number);
         if !makes_rows || !pays || is_pending {
             return None;
@@ -302,7 +303,10 @@ impl Merging<'_> {
         let count = (self.counts || taken.is_some()).then(|| self.slots.unnamed(SlotKind::Any));
         let estimated_rows = if keys.len() == 1 { rows.min(self.nodes.max(1.0)) } else { rows };
         *share *= estimated_rows / rows.max(f64::MIN_POSITIVE);
-        let kind = OperatorKind::PartialAggregate { input: Box::new(input), slots: keys, weight: self.weight, count };
+        // A number that something is taken off must be that of all such edges.
+        let whole_for = taken.map(|taken| taken.ends[0]);
+        let (input, weight) = (Box::new(input), self.weight);
+        let kind = OperatorKind::PartialAggregate { input, slots: keys, weight, count, whole_for };
         (self.weight, self.has_merged) = (count, true);
         Operator { id: OperatorId(0), estimated_rows, kind }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::{Direction, Rule, Span};
 
-use super::{BinaryOperator, CountedNode, Expression, NodeChoice, PushedPattern, SearchPattern, SlotId};
+use super::{Aggregate, BinaryOperator, CountedNode, Expression, NodeChoice, PushedPattern, SearchPattern, SlotId};
 
 /// The number of an operator within its plan, to hang a profile on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -226,7 +226,7 @@ pub enum OperatorKind {
         /// Slots that are compared.
         slots: Vec<SlotId>,
     },
-    /// Rows that are equal in these slots merged, as far as that pays; no other slots.
+    /// Rows that are equal in these slots merged; no other slots.
     PartialAggregate {
         /// Rows to merge.
         input: Box<Operator>,
@@ -236,6 +236,9 @@ pub enum OperatorKind {
         weight: Option<SlotId>,
         /// Takes the number of rows that each row stands for, if anybody asks.
         count: Option<SlotId>,
+        /// Rows with one value of this slot come one after the other, and all of them that are equal are merged; `None` to merge
+        /// rows as far as that pays.
+        whole_for: Option<SlotId>,
     },
     /// One row for each group; exactly the slots of keys and aggregates. Without keys, one row in any case.
     Aggregate {
@@ -693,33 +696,6 @@ impl EdgeFilter {
     #[must_use]
     pub fn reverse(self) -> EdgeFilter {
         EdgeFilter { from: self.to, to: self.from, ..self }
-    }
-}
-
-/// An aggregate function of the rows of a group.
-#[derive(Clone, Debug)]
-pub struct Aggregate {
-    /// Takes the result.
-    pub slot: SlotId,
-    /// The function, by the name in its signature; `count` without arguments is `count(*)`.
-    pub function: Arc<str>,
-    /// True if equal arguments count once.
-    pub distinct: bool,
-    /// Its arguments.
-    pub arguments: Vec<Expression>,
-    /// Place in the query.
-    pub span: Span,
-}
-
-impl Aggregate {
-    /// True if it gives the same whatever the number of times that equal rows come.
-    pub fn ignores_repeats(&self) -> bool {
-        !self.arguments.is_empty() && (self.distinct || matches!(&*self.function, "min" | "max"))
-    }
-
-    /// True if it can take a row with the number of times that it came.
-    pub fn takes_weights(&self) -> bool {
-        !self.distinct && matches!(&*self.function, "count" | "sum" | "avg")
     }
 }
 

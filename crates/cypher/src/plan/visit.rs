@@ -330,7 +330,9 @@ impl Operator {
             Kind::Intersect { legs, .. } => leg_uses(legs),
             Kind::Distinct { slots, .. } | Kind::Import { slots, .. } => slots.clone(),
             Kind::CountMatches { trees, .. } => trees.iter().map(|tree| tree.slot).collect(),
-            Kind::PartialAggregate { slots, weight, .. } => slots.iter().copied().chain(*weight).collect(),
+            Kind::PartialAggregate { slots, weight, whole_for, .. } => {
+                slots.iter().chain(weight).chain(whole_for).copied().collect()
+            }
             Kind::Union { branches, .. } => branches.iter().flat_map(|(_, slots)| slots.iter().copied()).collect(),
             Kind::Create { edges, .. } | Kind::Merge { edges, .. } => {
                 edges.iter().flat_map(|edge| [edge.source, edge.target]).collect()

@@ -1,10 +1,15 @@
-//! `PartialAggregate`: rows that are equal merged, and the number of rows that each stands for, as far as that pays.
+//! `PartialAggregate`: rows that are equal merged, and the number of rows that each stands for.
 //!
-//! Rows go into a hash table of at most [`GROUPS_MAX`] of them, which is passed on when it is full and at the end. Where few rows
-//! are equal to others, the next ones pass as they are, and then it is tried again: so the cost of looking for what is not there
-//! is bounded. It holds the rows of the table, and none where memory is short.
+//! Rows go into a hash table, which is passed on when it holds [`ROWS_MAX`] of them and at the end. Where few rows are equal to
+//! others, the next ones pass as they are, and then it is tried again: so the cost of looking for what is not there is bounded. It
+//! holds the rows of the table, and none where memory is short.
+//!
+//! Where the numbers must be of all rows that are equal (`whole_for`), nothing passes as it is, and a table is passed on between two
+//! values of that column only; what does not fit into memory is put away, parted by hash.
 //!
 //! Source: Larson, "Data reduction by partial preaggregation", 2002.
+
+mod table;
 
 use std::sync::Arc;
 
@@ -12,15 +17,14 @@ use cypher::plan::OperatorKind;
 use model::{Column, ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
-use crate::group_table::GroupTable;
 use crate::lowering::{Demand, Lowered, Lowering, column_of, columns_of, misplaced};
-use crate::memory::Charge;
 use crate::pushing::push_in_batches;
-use crate::rows::{int_at, share_columns};
+use crate::rows::share_columns;
 use crate::runtime::{Flow, Physical, Scope, Sink, Step};
+use table::{Table, Weighted};
 
-/// The most rows that a table holds.
-const GROUPS_MAX: usize = 1 << 16;
+/// Rows of a table from which on it is passed on.
+const ROWS_MAX: usize = 1 << 16;
 /// Rows after which it is judged whether merging pays, and the share of them, in percent, that must have been merged by then. Of rows
 /// that are drawn from many, a share that is small at first grows with their number.
 const JUDGED: [(usize, usize); 3] = [(2_048, 1), (8_192, 5), (32_768, 20)];
@@ -32,126 +36,166 @@ struct PartialAggregate {
     columns: Vec<usize>,
     weight: Option<usize>,
     counts: bool,
+    whole_for: Option<usize>,
 }
 
 /// Lowers `PartialAggregate`.
 pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Demand) -> Result<Lowered> {
-    let OperatorKind::PartialAggregate { input, slots, weight, count } = kind else { return Err(misplaced(kind)) };
+    let OperatorKind::PartialAggregate { input, slots, weight, count, whole_for } = kind else {
+        return Err(misplaced(kind));
+    };
     let mut slots = slots.clone();
     slots.extend(lowering.hidden_in(demand));
-    let below = Demand { slots: slots.iter().chain(weight).copied().collect(), multiplicity: demand.multiplicity };
+    let read = slots.iter().chain(weight).chain(whole_for).copied().collect();
+    let below = Demand { slots: read, multiplicity: demand.multiplicity || count.is_some() };
     let (input, layout) = lowering.lower(input, &below)?;
     let columns = columns_of(&layout, &slots)?;
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
+    let whole_for = whole_for.map(|slot| column_of(&layout, slot)).transpose()?;
     let count = count.filter(|count| demand.slots.contains(count));
     slots.extend(count);
-    Ok((Box::new(PartialAggregate { input, columns, weight, counts: count.is_some() }), Layout::new(slots)))
+    let operator = PartialAggregate { input, columns, weight, counts: count.is_some(), whole_for };
+    Ok((Box::new(operator), Layout::new(slots)))
 }
 
-/// Rows being merged.
-struct Merging<'a, 'm> {
-    operator: &'a PartialAggregate,
-    charge: Charge<'m>,
-    table: GroupTable,
-    /// For each row of the table, the number of rows that it stands for.
-    counts: Vec<i64>,
+impl PartialAggregate {
+    /// The columns that are compared, and the number that each row stands for.
+    fn weighted(&self, chunk: &Chunk) -> Weighted {
+        let weights = self.weight.map(|weight| chunk.columns[weight].clone());
+        Weighted { rows: chunk.rows, keys: share_columns(chunk, &self.columns), weights }
+    }
+
+    /// Rows as they are passed on.
+    fn passed_on(&self, weighted: Weighted) -> Chunk {
+        let Weighted { rows, keys: mut columns, weights } = weighted;
+        if self.counts {
+            let ones = || Arc::new(Column::new(ColumnData::Int(vec![1; rows])));
+            columns.push(weights.unwrap_or_else(ones));
+        }
+        Chunk { rows, columns }
+    }
+
+    /// The row with which the last run of equal values of a column begins.
+    fn last_run(chunk: &Chunk, column: usize) -> usize {
+        let column = &chunk.columns[column];
+        let is_last: Box<dyn Fn(usize) -> bool> = match &column.data {
+            ColumnData::Node(nodes) => Box::new(|row| nodes[row] == nodes[chunk.rows - 1]),
+            _ => {
+                let last = column.value(chunk.rows - 1);
+                Box::new(move |row| column.value(row) == last)
+            }
+        };
+        (0..chunk.rows).rev().take_while(|&row| is_last(row)).last().unwrap_or(0)
+    }
+
+    /// Merges all rows that are equal, of one value of a column after the other.
+    fn run_whole(&self, scope: Scope<'_, '_>, column: usize, sink: &mut Sink<'_>) -> Result<Flow> {
+        let interrupt = scope.runtime.environment.interrupt;
+        let charge = scope.runtime.charge("PartialAggregate");
+        let fresh = || Table::new(charge.another(), self.columns.len(), self.counts);
+        let mut table = fresh();
+        let pass = |table: Table<'_>, sink: &mut Sink<'_>| {
+            table.give(interrupt, &mut |merged| push_in_batches(scope, self.passed_on(merged), sink))
+        };
+        let flow = self.input.run(scope, &mut |chunk| {
+            interrupt.check()?;
+            if chunk.rows == 0 {
+                return Ok(Flow::Continue);
+            }
+            let start = PartialAggregate::last_run(&chunk, column);
+            if start > 0 {
+                table.add_all(&self.weighted(&chunk.slice(0, start)))?;
+                if table.has_put_away() || table.len() >= ROWS_MAX {
+                    let full = std::mem::replace(&mut table, fresh());
+                    if pass(full, sink)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+            }
+            table.add_all(&self.weighted(&chunk.slice(start, chunk.rows)))?;
+            Ok(Flow::Continue)
+        })?;
+        if flow == Flow::Stop { Ok(flow) } else { pass(table, sink) }
+    }
+
+    /// Merges rows that are equal as far as that pays.
+    fn run_in_part(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let interrupt = scope.runtime.environment.interrupt;
+        let charge = scope.runtime.charge("PartialAggregate");
+        let fresh = || Table::new(charge.another(), self.columns.len(), self.counts);
+        let mut table = fresh();
+        let mut progress = Progress::default();
+        let flow = self.input.run(scope, &mut |chunk| {
+            interrupt.check()?;
+            let weighted = self.weighted(&chunk);
+            if progress.passes(chunk.rows) {
+                return sink(self.passed_on(weighted));
+            }
+            let has_room = table.add(&weighted).is_ok();
+            if !progress.is_over(has_room, chunk.rows, table.len()) {
+                return Ok(Flow::Continue);
+            }
+            let full = std::mem::replace(&mut table, fresh());
+            push_in_batches(scope, self.passed_on(full.into_rows()), sink)
+        })?;
+        if flow == Flow::Stop {
+            return Ok(flow);
+        }
+        push_in_batches(scope, self.passed_on(table.into_rows()), sink)
+    }
+}
+
+impl Physical for PartialAggregate {
+    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        match self.whole_for {
+            Some(column) => self.run_whole(scope, column, sink),
+            None => self.run_in_part(scope, sink),
+        }
+    }
+}
+
+/// Progress of one table, and of what passes it by.
+#[derive(Default)]
+struct Progress {
     /// Rows that went into the table.
     taken: usize,
     /// Number of times that they were judged.
     judged: usize,
     /// Rows still to be passed on as they come.
     passing: usize,
-    groups: Vec<u32>,
-    new: Vec<u32>,
 }
 
-impl Merging<'_, '_> {
-    /// Takes rows in; gives what is to be passed on.
-    fn take(&mut self, chunk: &Chunk) -> Option<Chunk> {
-        let columns = share_columns(chunk, &self.operator.columns);
-        let weights = self.operator.weight.map(|weight| &chunk.columns[weight]);
-        if self.passing > 0 {
-            self.passing = self.passing.saturating_sub(chunk.rows);
-            return Some(self.alone(chunk.rows, columns, weights));
-        }
-        self.table.insert(&columns, chunk.rows, &mut self.groups, &mut self.new);
-        if self.operator.counts {
-            self.counts.resize(self.table.len(), 0);
-            for (row, &group) in self.groups.iter().enumerate() {
-                self.counts[group as usize] += weights.map_or(1, |weights| int_at(weights, row));
-            }
-        }
-        self.taken += chunk.rows;
-        let is_refused = self.charge.try_hold(self.table.bytes() + self.counts.len() * size_of::<i64>()).is_err();
-        if is_refused {
+impl Progress {
+    /// True if rows that come now are passed on as they are.
+    fn passes(&mut self, rows: usize) -> bool {
+        let passes = self.passing > 0;
+        self.passing = self.passing.saturating_sub(rows);
+        passes
+    }
+
+    /// True if the table, which has taken so many rows more and holds `merged` now, is to be passed on.
+    fn is_over(&mut self, has_room: bool, rows: usize, merged: usize) -> bool {
+        self.taken += rows;
+        if !has_room {
             self.passing = usize::MAX;
-        } else if !self.pays() {
+        } else if !self.pays(merged) {
             self.passing = self.taken * PASSED_FOR_EACH;
         }
-        (self.passing > 0 || self.table.len() >= GROUPS_MAX).then(|| self.give())
+        let is_over = self.passing > 0 || merged >= ROWS_MAX;
+        if is_over {
+            (self.taken, self.judged) = (0, 0);
+        }
+        is_over
     }
 
     /// False if so few rows were merged that it is better to stop.
-    fn pays(&mut self) -> bool {
+    fn pays(&mut self, merged: usize) -> bool {
         let share = match JUDGED.get(self.judged) {
             Some((rows, share)) if self.taken >= *rows => *share,
-            None if self.table.len() >= GROUPS_MAX => JUDGED[JUDGED.len() - 1].1,
+            None if merged >= ROWS_MAX => JUDGED[JUDGED.len() - 1].1,
             _ => return true,
         };
         self.judged += 1;
-        (self.taken - self.table.len()) * 100 >= self.taken * share
-    }
-
-    /// The rows with the number that each stands for, without a look at others.
-    fn alone(&self, rows: usize, mut columns: Vec<Arc<Column>>, weights: Option<&Arc<Column>>) -> Chunk {
-        if self.operator.counts {
-            let ones = || Arc::new(Column::new(ColumnData::Int(vec![1; rows])));
-            columns.push(weights.cloned().unwrap_or_else(ones));
-        }
-        Chunk { rows, columns }
-    }
-
-    /// The rows of the table, which begins anew.
-    fn give(&mut self) -> Chunk {
-        let table = std::mem::take(&mut self.table);
-        let rows = table.len();
-        let mut columns: Vec<Arc<Column>> =
-            table.into_keys(self.operator.columns.len()).into_iter().map(Arc::new).collect();
-        let counts = std::mem::take(&mut self.counts);
-        if self.operator.counts {
-            columns.push(Arc::new(Column::new(ColumnData::Int(counts))));
-        }
-        (self.taken, self.judged) = (0, 0);
-        Chunk { rows, columns }
-    }
-}
-
-impl Physical for PartialAggregate {
-    fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let interrupt = scope.runtime.environment.interrupt;
-        let mut merging = Merging {
-            operator: self,
-            charge: scope.runtime.charge("PartialAggregate"),
-            table: GroupTable::default(),
-            counts: Vec::new(),
-            taken: 0,
-            judged: 0,
-            passing: 0,
-            groups: Vec::new(),
-            new: Vec::new(),
-        };
-        let flow = self.input.run(scope, &mut |chunk| {
-            interrupt.check()?;
-            match merging.take(&chunk) {
-                Some(rows) => push_in_batches(scope, rows, sink),
-                None => Ok(Flow::Continue),
-            }
-        })?;
-        if flow == Flow::Stop || merging.taken == 0 {
-            return Ok(flow);
-        }
-        let rows = merging.give();
-        merging.charge.count(0);
-        push_in_batches(scope, rows, sink)
+        (self.taken - merged) * 100 >= self.taken * share
     }
 }

@@ -146,13 +146,7 @@ impl Details<'_> {
                 let separator = if keys.is_empty() || aggregates.is_empty() { "" } else { "; " };
                 format!("{}{separator}{}", self.items(keys), aggregates.join(", "))
             }
-            Kind::PartialAggregate { slots, weight, count, .. } => match (weight, count) {
-                (_, None) => self.slots(slots),
-                (None, Some(count)) => format!("{}; count(*) AS {}", self.slots(slots), self.names.of(*count)),
-                (Some(weight), Some(count)) => {
-                    format!("{}; sum({}) AS {}", self.slots(slots), self.names.of(*weight), self.names.of(*count))
-                }
-            },
+            Kind::PartialAggregate { .. } => self.partial_aggregate(kind),
             Kind::PushedPattern { pattern, .. } => self.pushed(pattern),
             Kind::Sort { keys, .. } => self.sort_keys(keys),
             Kind::Top { keys, limit, .. } => format!("{} LIMIT {}", self.sort_keys(keys), self.expression(limit)),
@@ -193,6 +187,22 @@ impl Details<'_> {
             Kind::CreateRule { rule, .. } => new_rule(rule),
             Kind::DropRule { name, .. } => quoted(name),
         }
+    }
+
+    fn partial_aggregate(&self, kind: &OperatorKind) -> String {
+        let OperatorKind::PartialAggregate { slots, weight, count, whole_for, .. } = kind else {
+            return String::new();
+        };
+        let mut text = self.slots(slots);
+        if let Some(count) = count {
+            let number =
+                weight.map_or_else(|| "count(*)".to_owned(), |weight| format!("sum({})", self.names.of(weight)));
+            text.push_str(&format!("; {number} AS {}", self.names.of(*count)));
+        }
+        if let Some(node) = whole_for {
+            text.push_str(&format!(", whole for each {}", self.names.of(*node)));
+        }
+        text
     }
 
     fn intersection(&self, to: SlotId, labels: &[Arc<str>], legs: &[IntersectLeg]) -> String {
