@@ -19,7 +19,7 @@ mod chain;
 mod pattern;
 mod root;
 mod rules;
-mod written;
+pub(super) mod written;
 
 use std::sync::Arc;
 
@@ -255,7 +255,7 @@ fn pays(pattern: &Pattern, trees: &[CountedNode], asked: &Asked<'_>) -> bool {
 }
 
 /// A condition whose value no node of a store can make an error, so that it may be asked of any.
-fn cannot_fail(expression: &Expression, slot: SlotId) -> bool {
+pub(super) fn cannot_fail(expression: &Expression, slot: SlotId) -> bool {
     let is_slot = |object: &Expression| matches!(object.kind, ExpressionKind::Slot(held) if held == slot);
     let is_value = |value: &Expression| match &value.kind {
         ExpressionKind::Literal(_) | ExpressionKind::Parameter(_) => true,

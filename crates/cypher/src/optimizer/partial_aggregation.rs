@@ -15,6 +15,7 @@ mod taken;
 use model::Set;
 
 use super::Use;
+use super::count_matches::written::written_out;
 use super::count_matches::{Read, Reader, for_each_reader};
 use super::take_input;
 use crate::catalog::CompileContext;
@@ -25,6 +26,8 @@ use taken::Taken;
 
 /// Rows that a step makes of one, from which on it pays to merge rows before it.
 const FAN_OUT_MIN: f64 = 2.0;
+/// Rows that such a step is expected to give from which on merging costs little beside it.
+const ROWS_MIN: f64 = 2_000.0;
 /// The most slots that are compared.
 const KEYS_MAX: usize = 4;
 
@@ -40,24 +43,32 @@ pub(super) fn rewrite_all(root: &mut Operator, slots: &mut Slots, of_rule: Use, 
 fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use, context: &CompileContext<'_>) -> bool {
     let is_random = operator.expressions().into_iter().any(Expression::is_random);
     let Some(mut reader) = Reader::of(operator, read).filter(|_| !is_random) else { return false };
-    let (steps, bottom) = steps_of(take_input(reader.input));
-    let counts = reader.counts();
-    let nodes = context.statistics.nodes as f64;
-    let mut merging = Merging {
-        steps,
-        start: different_nodes(&bottom),
-        needed: reader.needed.clone(),
-        slots,
-        counts,
-        nodes,
-        of_rule,
-        weight: None,
-        has_merged: false,
-        corrections: Vec::new(),
+    let plan = take_input(reader.input);
+    // A path of a fixed length is as many steps.
+    let written = written_out(&plan, slots).map(|(written, _)| written);
+    let mut merge = |plan: Operator| {
+        let (steps, bottom) = steps_of(plan);
+        let mut merging = Merging {
+            steps,
+            start: different_nodes(&bottom),
+            needed: reader.needed.clone(),
+            slots,
+            counts: reader.counts(),
+            nodes: context.statistics.nodes as f64,
+            of_rule,
+            weight: None,
+            has_merged: false,
+            corrections: Vec::new(),
+        };
+        let plan = merging.build(bottom);
+        (plan, merging.has_merged, merging.weight)
     };
-    **reader.input = merging.build(bottom);
-    let (has_merged, weight) = (merging.has_merged, merging.weight);
-    if let Some(weight) = weight.filter(|_| counts) {
+    let (plan, has_merged, weight) = match written.map(&mut merge).filter(|(_, has_merged, _)| *has_merged) {
+        Some(merged) => merged,
+        None => merge(plan),
+    };
+    **reader.input = plan;
+    if let Some(weight) = weight.filter(|_| reader.counts()) {
         reader.weigh(weight);
     }
     has_merged
@@ -108,16 +119,20 @@ fn is_random(step: &Operator) -> bool {
 /// Slots of the rows before it that a step reads.
 fn uses(step: &Operator) -> Set<SlotId> {
     let mut used: Set<SlotId> = step.plain_uses().into_iter().collect();
-    step.expressions().into_iter().for_each(|expression| expression.free_slots(&mut used));
+    match &step.kind {
+        // The other side of a join starts from rows around the plan, or from none.
+        OperatorKind::HashJoin { on, .. } => on.iter().for_each(|(own, _)| own.free_slots(&mut used)),
+        OperatorKind::CrossProduct { .. } => {}
+        _ => {
+            step.expressions().into_iter().for_each(|expression| expression.free_slots(&mut used));
+            for subplan in step.inputs().into_iter().skip(1) {
+                subplan.arguments(&mut |taken| used.extend(taken.iter().copied()));
+            }
+        }
+    }
     // The filter of a path has a slot of its own for each edge.
     if let OperatorKind::VariableExpand { filter: Some(filter), .. } = &step.kind {
         used.remove(&filter.slot);
-    }
-    // The other side of a join starts from rows around the plan, or from none.
-    if !matches!(step.kind, OperatorKind::HashJoin { .. } | OperatorKind::CrossProduct { .. }) {
-        for subplan in step.inputs().into_iter().skip(1) {
-            subplan.arguments(&mut |taken| used.extend(taken.iter().copied()));
-        }
     }
     used
 }
@@ -239,9 +254,15 @@ impl Merging<'_> {
             OperatorKind::VariableExpand { to, edges, into: false, .. } => {
                 is_read(to) || edges.as_ref().is_some_and(is_read)
             }
+            OperatorKind::Optional { .. } | OperatorKind::Apply { .. } => defines(step).iter().any(is_read),
             _ => false,
         };
-        let pays = self.of_rule == Use::Always || step.estimated_rows >= rows_below.max(1.0) * FAN_OUT_MIN;
+        let makes_many = match &step.kind {
+            // A subplan may take long for its one row.
+            OperatorKind::Optional { .. } | OperatorKind::Apply { .. } => true,
+            _ => step.estimated_rows >= rows_below.max(1.0) * FAN_OUT_MIN,
+        };
+        let pays = self.of_rule == Use::Always || (makes_many && step.estimated_rows >= ROWS_MIN);
         // A step above would take off one for several rows.
         let is_pending = self.corrections.iter().any(|(of, _)| *of <= number);
         if !makes_rows || !pays || is_pending {

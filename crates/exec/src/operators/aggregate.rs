@@ -59,11 +59,21 @@ impl Function {
         self.arguments.is_empty() && &*self.name == "count"
     }
 
+    /// True if it takes the number of rows that each row stands for.
+    fn takes_weight(&self) -> bool {
+        is_weighed(&self.name, self.distinct, self.arguments.len())
+    }
+
     /// Its states, of no groups yet.
     fn state(&self) -> Result<Box<dyn Aggregator>> {
         let state = aggregates::create(&self.name, self.distinct, self.arguments.len());
         state.map_err(|error| error.at(self.span))
     }
+}
+
+/// True if a function can take the number of rows that each row stands for besides its arguments.
+fn is_weighed(name: &str, distinct: bool, arguments: usize) -> bool {
+    !distinct && matches!((name, arguments), ("count", 0) | ("sum" | "avg", 1))
 }
 
 /// Lowers `Aggregate`.
@@ -109,9 +119,9 @@ fn lower_input(
     aggregates: &[&PlanAggregate],
 ) -> Result<(Step, Layout, Option<SlotId>, Option<SpreadPipeline>)> {
     let ignores_repeats = |item: &&PlanAggregate| item.ignores_repeats();
-    let counts_rows = |item: &&PlanAggregate| item.arguments.is_empty() && &*item.function == "count";
+    let is_weighed = |item: &&PlanAggregate| is_weighed(&item.function, item.distinct, item.arguments.len());
     let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
-    if demand.multiplicity && aggregates.iter().all(|item| ignores_repeats(item) || counts_rows(item)) {
+    if demand.multiplicity && aggregates.iter().all(|item| ignores_repeats(item) || is_weighed(item)) {
         let counted = match degree_count::lower(lowering, input, &demand)? {
             None => intersect::lower_counted(lowering, input, &demand)?,
             counted => counted,
@@ -161,7 +171,10 @@ impl Aggregate {
                 if function.counts_rows() {
                     state.count(index, chunk.rows, self.weight.map(|weight| &*chunk.columns[weight]));
                 } else {
-                    let arguments: Vec<_> = function.arguments.iter().map(evaluate).collect::<Result<_>>()?;
+                    let mut arguments: Vec<_> = function.arguments.iter().map(evaluate).collect::<Result<_>>()?;
+                    if let Some(weight) = self.weight.filter(|_| function.takes_weight()) {
+                        arguments.push(chunk.columns[weight].clone());
+                    }
                     state.update(index, chunk.rows, &arguments).map_err(|error| error.at(function.span))?;
                 }
             }

@@ -3,7 +3,7 @@
 //! The bound nodes of a row that change least from row to row come first: what their lists have in common is kept, and
 //! marked in a bitmap, for as long as they stay the same, so that for each row only the list of the last node is looked at.
 //! Three ways to give the result: the nodes; the nodes with their edges; and counted ([`lower_counted`]), when the consumer
-//! only wants to know how many there are.
+//! only wants to know how many there are, of all nodes or of each.
 //!
 //! Cost: for each row the shortest of the lists, or a search in the longer one for each node of the shorter.
 //! After: Ngo, Ré, Rudra, "Skew strikes back", 2013.
@@ -27,6 +27,8 @@ use used_edges::{Ends, UsedEdges};
 
 /// Number of rows by which a list is loaded into the processor's caches ahead of being read.
 const FETCH_AHEAD: usize = 4;
+/// The most rows of one node that are made before they are passed on.
+const ROWS_AT_ONCE: usize = 1 << 12;
 
 struct Intersect {
     input: Step,
@@ -50,6 +52,8 @@ enum Output {
     Any,
     /// A row for each input row that has any, with how many.
     Count,
+    /// A row for each node, with the number of combinations of edges that lead there.
+    CountEach,
 }
 
 /// An edge that leads to the node.
@@ -75,18 +79,19 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     Ok((Box::new(operator), layout))
 }
 
-/// Lowers a plan counted, if it is an `Intersect` whose node and edges nobody reads: its rows, and the slot that says for
-/// how many rows each stands.
+/// Lowers a plan counted, if it is an `Intersect` whose edges nobody reads: its rows, and the slot that says for how many rows
+/// each stands.
 pub(crate) fn lower_counted(
     lowering: &mut Lowering,
     plan: &Operator,
     demand: &Demand,
 ) -> Result<Option<(Step, Layout, SlotId)>> {
     let OperatorKind::Intersect { to, legs, .. } = &plan.kind else { return Ok(None) };
-    if demand.slots.contains(to) || legs.iter().any(|leg| gives_edge(leg, demand)) {
+    if legs.iter().any(|leg| gives_edge(leg, demand)) {
         return Ok(None);
     }
-    let (operator, mut layout) = lower_to(lowering, &plan.kind, demand, Output::Count)?;
+    let output = if demand.slots.contains(to) { Output::CountEach } else { Output::Count };
+    let (operator, mut layout) = lower_to(lowering, &plan.kind, demand, output)?;
     let count = lowering.hidden_slot();
     layout.push(count);
     Ok(Some((Step { id: plan.id, operator: Box::new(operator) }, layout, count)))
@@ -274,15 +279,26 @@ impl<'o, 'm> Search<'o, 'm> {
                 looked_at = 0;
             }
             let first = readers[steady[0]].list(nodes[steady[0]]);
-            rows.find(bound.rows[at], at, (common, first, list), taken, found);
-            if found.origins.len() >= batch_rows && operator.give(chunk, found, sink)? == Flow::Stop {
-                return Ok(Flow::Stop);
+            let mut give = |found: &mut Found| match found.origins.len() {
+                few if few < batch_rows => Ok(Flow::Continue),
+                _ => operator.give(chunk, found, sink),
+            };
+            let flow = match rows.find(bound.rows[at], at, (common, first, list), taken, found, &mut give) {
+                Ok(Flow::Continue) => give(found),
+                ended => ended,
+            };
+            if !matches!(flow, Ok(Flow::Continue)) {
+                common.clear(&readers, steady);
+                return flow;
             }
         }
         common.clear(&readers, steady);
         operator.give(chunk, found, sink)
     }
 }
+
+/// Passes on what was found, if it is enough for a batch.
+type Give<'g> = dyn FnMut(&mut Found) -> Result<Flow> + 'g;
 
 /// The rows of a chunk, to be looked at one by one.
 struct Rows<'a> {
@@ -316,7 +332,8 @@ impl Rows<'_> {
         (common, first, list): (&Common, &[u32], &[u32]),
         taken: &mut UsedEdges,
         found: &mut Found,
-    ) {
+        give: &mut Give<'_>,
+    ) -> Result<Flow> {
         let legs = &self.operator.legs;
         let node = |column: usize| self.nodes[column][at];
         taken.look(legs, node);
@@ -332,30 +349,59 @@ impl Rows<'_> {
                 }
                 found.count(row, count);
             }
-            _ if self.operator.gives_edges => self.find_edges((row, at), (common, first, list), taken, found),
-            output => {
-                let is_plain = !self.has_repeats && !taken.is_any();
-                let mut total = 0;
-                common.each(first, list, |to| {
-                    let edges = |leg: usize| self.places(leg, at, to).len();
-                    let count = if is_plain { 1 } else { taken.count(legs, &node, to, &edges) };
-                    total += count;
-                    let rows = match output {
-                        Output::Each => count as usize,
-                        Output::Once => usize::from(count > 0),
-                        Output::Any | Output::Count => 0,
-                    };
-                    found.origins.extend(std::iter::repeat_n(row, rows));
-                    found.nodes.extend(std::iter::repeat_n(self.numbers.node(to), rows));
-                    output != Output::Any || total == 0
-                });
-                match output {
-                    Output::Any if total > 0 => found.origins.push(row),
-                    Output::Count => found.count(row, total),
-                    _ => {}
+            _ if self.operator.gives_edges => {
+                return self.find_edges((row, at), (common, first, list), taken, found, give);
+            }
+            _ => return self.find_nodes((row, at), (common, first, list), taken, found, give),
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Finds the nodes of a row, in how many ways each is reached.
+    fn find_nodes(
+        &self,
+        (row, at): (u32, usize),
+        (common, first, list): (&Common, &[u32], &[u32]),
+        taken: &UsedEdges,
+        found: &mut Found,
+        give: &mut Give<'_>,
+    ) -> Result<Flow> {
+        let legs = &self.operator.legs;
+        let node = |column: usize| self.nodes[column][at];
+        let output = self.operator.output;
+        let is_plain = !self.has_repeats && !taken.is_any();
+        let (mut total, mut flow) = (0, Ok(Flow::Continue));
+        common.each(first, list, |to| {
+            let edges = |leg: usize| self.places(leg, at, to).len();
+            let count = if is_plain { 1 } else { taken.count(legs, &node, to, &edges) };
+            total += count;
+            let mut rows = match output {
+                Output::Each => count as usize,
+                Output::Once | Output::CountEach => usize::from(count > 0),
+                Output::Any | Output::Count => 0,
+            };
+            while rows > 0 {
+                // Parallel edges of two hubs make more rows than there is memory for.
+                let part = rows.min(ROWS_AT_ONCE);
+                rows -= part;
+                found.origins.extend(std::iter::repeat_n(row, part));
+                found.nodes.extend(std::iter::repeat_n(self.numbers.node(to), part));
+                if output == Output::CountEach {
+                    found.counts.push(count);
+                }
+                flow = give(found);
+                if !matches!(flow, Ok(Flow::Continue)) {
+                    return false;
                 }
             }
+            output != Output::Any || total == 0
+        });
+        match output {
+            Output::Any if total > 0 => found.origins.push(row),
+            Output::Count => found.count(row, total),
+            _ => {}
         }
+        flow
     }
 
     /// Finds the combinations of edges of a row.
@@ -365,22 +411,26 @@ impl Rows<'_> {
         (common, first, list): (&Common, &[u32], &[u32]),
         taken: &mut UsedEdges,
         found: &mut Found,
-    ) {
+        give: &mut Give<'_>,
+    ) -> Result<Flow> {
         let legs = &self.operator.legs;
+        let mut flow = Ok(Flow::Continue);
         common.each(first, list, |number| {
             let to = self.numbers.node(number);
             let from = |leg: usize| self.numbers.node(self.nodes[legs[leg].from][at]);
             let places = |leg: usize| self.places(leg, at, number);
             let edge = |leg: usize, place: usize| self.readers[leg].edge(place, from(leg), to);
-            taken.combine(legs, (self.chunk, row), &places, &edge, &mut |edges| {
+            flow = taken.combine(legs, (self.chunk, row), &places, &edge, &mut |edges| {
                 found.origins.push(row);
                 found.nodes.push(to);
                 for (leg, edge) in edges.iter().enumerate().filter(|(leg, _)| legs[*leg].gives_edge) {
                     found.edges[leg].push(*edge);
                 }
+                give(found)
             });
-            true
+            matches!(flow, Ok(Flow::Continue))
         });
+        flow
     }
 }
 
@@ -407,7 +457,7 @@ impl Intersect {
                 columns.push(Arc::new(Column::new(ColumnData::Edge(std::mem::take(edges)))));
             }
         }
-        if self.output == Output::Count {
+        if matches!(self.output, Output::Count | Output::CountEach) {
             columns.push(Arc::new(Column::new(ColumnData::Int(std::mem::take(&mut found.counts)))));
         }
         sink(Chunk { rows, columns })

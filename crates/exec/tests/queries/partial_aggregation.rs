@@ -18,7 +18,7 @@ fn crowded(random: &mut SeededRandom) -> Vec<String> {
         let age = if random.chance(80) { format!(", age: {}", random.below(4)) } else { String::new() };
         statements.push(format!("CREATE (:{labels}:Thing {{id: {id}{age}, half: {}.5}})", random.below(3)));
     }
-    for _ in 0..count + random.below(14) {
+    for _ in 0..2 + random.below(9) {
         let (from, to) = (random.below(count), random.below(count));
         let (edge_type, times) = (["KNOWS", "KNOWS", "WORKS_AT"][random.index(3)], 1 + random.below(3));
         statements.push(format!(
@@ -35,23 +35,38 @@ fn query(random: &mut SeededRandom) -> String {
         _ => {
             let mut path = String::from(["(n0)", "(n0:Thing {id: 1})", "(n0:Person)"][writer.random.index(3)]);
             let edge = writer.edge();
-            let hops = 2 + writer.random.index(3);
+            let hops = 2 + usize::from(writer.random.chance(40));
             for at in 1..=hops {
                 let edge = if writer.random.chance(60) { edge.clone() } else { writer.edge() };
                 let edge = match writer.random.below(12) {
                     0 => edge.replace(']', "*1..2]"),
-                    1 => edge.replace('[', &format!("[r{at}")),
+                    1 => edge.replace(']', "*2]"),
+                    2..=4 => edge.replace('[', &format!("[r{at}")),
                     _ => edge,
                 };
-                path += &format!("{edge}(n{at}{})", ["", "", ":Person"][writer.random.index(3)]);
+                let back = if at == hops && writer.random.chance(15) { 0 } else { at };
+                path += &format!("{edge}(n{back}{})", ["", "", ":Person"][writer.random.index(3)]);
+                if back == 0 {
+                    path += ", (n0)-[]-(n9)";
+                    path = path.replace("n9", &format!("n{at}"));
+                }
+            }
+            if writer.random.chance(15) {
+                path = format!("(h), {path}");
             }
             writer.nodes = hops + 1;
             format!("MATCH {path}")
         }
     };
     let mut conditions: Vec<String> = (0..writer.random.below(2)).map(|_| writer.condition()).collect();
-    if text.contains("[r2") && writer.random.chance(50) {
-        conditions.push("r2.since > 1".to_owned());
+    for at in 1..=4 {
+        let name = format!("r{at}");
+        if text.contains(&format!("[{name}")) && writer.random.chance(50) {
+            conditions.push(format!("{name}.since {}", ["> 1", "= 2", "<> 1", "IN [1, 3]"][writer.random.index(4)]));
+        }
+    }
+    if text.contains("(h)") {
+        conditions.push(format!("h.{0} = {1}.{0}", ["age", "half"][writer.random.index(2)], writer.node()));
     }
     if !conditions.is_empty() {
         text += &format!(" WHERE {}", conditions.join(" AND "));
@@ -84,7 +99,7 @@ fn query(random: &mut SeededRandom) -> String {
 #[test]
 fn merged_rows_count_as_often_as_single_ones() {
     let seed = seed_or(20_261_130);
-    let rounds: u64 = std::env::var("FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(25);
+    let rounds: u64 = std::env::var("FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20);
     let mut random = SeededRandom::new(seed);
     let all = OptimizerConfig { partial_aggregation: Use::Always, ..OptimizerConfig::default() };
     let configs = [

@@ -11,7 +11,7 @@ const LENGTH_MAX: u32 = 6;
 
 /// A plan whose paths of a fixed length are written out, and the nodes between their edges and at their ends; `None` if it
 /// has no such path.
-pub(super) fn written_out(plan: &Operator, slots: &mut Slots) -> Option<(Operator, Vec<SlotId>)> {
+pub(in crate::optimizer) fn written_out(plan: &Operator, slots: &mut Slots) -> Option<(Operator, Vec<SlotId>)> {
     if !chain(plan).any(|operator| fixed_length(&operator.kind).is_some()) {
         return None;
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use model::{Direction, Set, Span, Value};
 
+use super::super::count_matches::cannot_fail;
 use super::uses;
-use crate::plan::conditions::{at, conjunction};
+use crate::plan::conditions::{add_conjuncts, at, conjunction};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
@@ -19,6 +20,8 @@ pub(super) struct Taken {
     pub(super) ends: [SlotId; 2],
     direction: Direction,
     types: Vec<Arc<str>>,
+    /// Conditions on the edge.
+    conditions: Vec<Expression>,
     /// Numbers of the steps whose edges must differ from it.
     later: Vec<usize>,
     /// Only an edge from a node to itself can come again, right after it.
@@ -45,6 +48,33 @@ fn followed(step: &Operator) -> Option<Followed<'_>> {
     }
 }
 
+/// The conditions on an edge among steps; `None` if they read it in another way, or one could fail for another edge.
+fn conditions_on(edge: SlotId, steps: &[Operator]) -> Option<Vec<Expression>> {
+    let mut conditions = Vec::new();
+    for step in steps.iter().filter(|step| uses(step).contains(&edge)) {
+        let OperatorKind::Filter { predicate, .. } = &step.kind else { return None };
+        let mut all = Vec::new();
+        add_conjuncts(predicate.clone(), &mut all);
+        for condition in all.into_iter().filter(|condition| reads(condition, edge)) {
+            if !cannot_fail(&condition, edge) {
+                return None;
+            }
+            conditions.push(condition);
+        }
+    }
+    Some(conditions)
+}
+
+/// Reads another slot in the place of one.
+fn replace(expression: &mut Expression, of: SlotId, by: SlotId) {
+    if let ExpressionKind::Slot(slot) = &mut expression.kind
+        && *slot == of
+    {
+        *slot = by;
+    }
+    expression.operands_mut().into_iter().for_each(|operand| replace(operand, of, by));
+}
+
 impl Taken {
     /// An edge of a step below the one with that number, if it need not be kept for those above.
     pub(super) fn of(steps: &[Operator], number: usize, edge: SlotId, needed: &Set<SlotId>) -> Option<Taken> {
@@ -57,9 +87,8 @@ impl Taken {
             followed(step).is_some() && !in_expressions
         };
         let is_dropped = |step: &Operator| matches!(step.kind, OperatorKind::Project { .. });
-        let is_read_between = steps[number + 1..own].iter().any(|step| uses(step).contains(&edge));
+        let conditions = conditions_on(edge, &steps[number + 1..own])?;
         if needed.contains(&edge)
-            || is_read_between
             || steps[first..own].iter().any(is_dropped)
             || !later.iter().all(|&at| is_compared(&steps[at]))
         {
@@ -70,7 +99,7 @@ impl Taken {
                 .is_some_and(|next| next.from == to && next.direction == direction && direction != Direction::Both)
         };
         let only_loops = later.as_slice() == [number] && is_next(number);
-        Some(Taken { edge, ends: [from, to], direction, types: types.to_vec(), later, only_loops })
+        Some(Taken { edge, ends: [from, to], direction, types: types.to_vec(), conditions, later, only_loops })
     }
 
     /// Slots that tell such edges apart, besides these.
@@ -93,7 +122,7 @@ impl Taken {
         loops: Option<SlotId>,
         slots: &mut Slots,
     ) -> Vec<(usize, Expression)> {
-        let mut conditions = Vec::new();
+        let mut found = Vec::new();
         for &number in &self.later {
             let OperatorKind::Expand { edge, distinct_from, .. } = &mut steps[number].kind else { continue };
             distinct_from.retain(|other| *other != self.edge);
@@ -106,10 +135,17 @@ impl Taken {
                 }
                 None => vec![self.has_place_of(&followed, read)],
             };
-            let condition = conjunction(is_place.into_iter().chain(self.has_type_of(&followed, read)).collect());
-            conditions.extend(condition.map(|condition| (number, condition)));
+            let mut conditions: Vec<Expression> =
+                is_place.into_iter().chain(self.has_type_of(&followed, read)).collect();
+            for condition in &self.conditions {
+                let mut of_later = condition.clone();
+                replace(&mut of_later, self.edge, read);
+                conditions.push(of_later);
+            }
+            let condition = conjunction(conditions);
+            found.extend(condition.map(|condition| (number, condition)));
         }
-        conditions
+        found
     }
 
     /// True if an edge lies where the merged ones do: from `a` to `b`.

@@ -10,6 +10,7 @@ use super::Leg;
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::column_of;
 use crate::rows::holds_edge;
+use crate::runtime::Flow;
 
 /// An edge that is bound in each row, and its ends.
 pub(super) struct Ends {
@@ -120,20 +121,17 @@ impl UsedEdges {
         ways
     }
 
-    /// Calls `give` with each combination of edges, one for each leg, that differ as they must.
+    /// Calls `give` with each combination of edges, one for each leg, that differ as they must, until it has enough.
     pub(super) fn combine(
         &mut self,
         legs: &[Leg],
         (chunk, row): (&Chunk, u32),
         places: &dyn Fn(usize) -> std::ops::Range<usize>,
         edge: &dyn Fn(usize, usize) -> EdgeValue,
-        give: &mut dyn FnMut(&[EdgeValue]),
-    ) {
+        give: &mut dyn FnMut(&[EdgeValue]) -> Result<Flow>,
+    ) -> Result<Flow> {
         let at = self.chosen.len();
-        let Some(leg) = legs.get(at) else {
-            give(&self.chosen);
-            return;
-        };
+        let Some(leg) = legs.get(at) else { return give(&self.chosen) };
         for place in places(at) {
             let value = edge(at, place);
             let is_bound = |ends: &Ends| {
@@ -142,9 +140,13 @@ impl UsedEdges {
             let is_taken = leg.distinct_legs.iter().any(|&other| self.chosen[other].id == value.id);
             if !is_taken && !leg.distinct_from.iter().any(is_bound) {
                 self.chosen.push(value);
-                self.combine(legs, (chunk, row), places, edge, give);
+                let flow = self.combine(legs, (chunk, row), places, edge, give);
                 self.chosen.pop();
+                if flow? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
             }
         }
+        Ok(Flow::Continue)
     }
 }
