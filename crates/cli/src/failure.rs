@@ -9,6 +9,8 @@ use database::{Error, ErrorCode};
 pub(crate) enum Failure {
     /// An error, with the text of the query that it points into.
     Error(Error, Option<String>),
+    /// An error of a command whose exit code 1 has another meaning.
+    Trouble(Error),
     /// The command line makes no sense together.
     Usage(String),
     /// As above, and whose help says more.
@@ -81,6 +83,11 @@ pub(crate) fn exit_code(outcome: Outcome<()>) -> ExitCode {
             tell!("USAGE: {message}\n  = run knot {command} --help");
             ExitCode::from(2)
         }
+        Err(Failure::Trouble(error)) if error.code() != ErrorCode::Cancelled => {
+            report(&error, None);
+            ExitCode::from(2)
+        }
+        Err(Failure::Trouble(error)) => exit_code(Err(error.into())),
         Err(Failure::Error(error, query)) => {
             report(&error, query.as_deref());
             ExitCode::from(if error.code() == ErrorCode::Cancelled { 130 } else { 1 })

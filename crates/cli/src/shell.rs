@@ -145,6 +145,7 @@ impl Shell<'_> {
         }
         match run_text(&mut self.session, Script::whole(line), &self.parameters, &self.manner) {
             Err(Failure::Error(error, query)) => failure::report(&error, query.as_deref()),
+            Err(Failure::Trouble(error)) => failure::report(&error, None),
             Err(Failure::Usage(message) | Failure::UsageOf(_, message)) => tell!("{message}"),
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
             Ok(_) | Err(Failure::Reported) => {}

@@ -110,6 +110,9 @@ pub fn compare(base: &[Stored], new: &[Stored], options: &CompareOptions, interr
     for repetition in base[1..].iter().chain(&new[1..]) {
         check_alike(first, repetition)?;
     }
+    for side in [base, new] {
+        refuse_repeated(side)?;
+    }
     let mut runs = Vec::new();
     for run in first.runs.iter().filter(|run| run.calls > 0 && twin(other, run).is_some()) {
         interrupt.check()?;
@@ -133,6 +136,19 @@ pub fn compare(base: &[Stored], new: &[Stored], options: &CompareOptions, interr
         ratio_max: options.ratio_max,
         doubts,
     })
+}
+
+/// Refuses a measurement that is there twice: it would show no noise.
+fn refuse_repeated(side: &[Stored]) -> Result<()> {
+    let times = |of: &Stored| of.runs.iter().map(|run| run.samples_ns.clone()).collect::<Vec<_>>();
+    for (at, measured) in side.iter().enumerate() {
+        if let Some(same) = side[..at].iter().find(|earlier| times(earlier) == times(measured)) {
+            let message = format!("{} and {} are one measurement", same.name, measured.name);
+            let remedy = "give one that was measured again: the noise is what differs between them";
+            return Err(Error::new(ErrorCode::Argument, message).with_remedy(remedy));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses measurements whose times cannot be compared, and says what makes others doubtful.

@@ -32,8 +32,11 @@ fn compare_two(arguments: &BenchCompareArguments) -> Outcome<()> {
         let files = std::iter::once(first).chain(again);
         files.map(|file| Ok(Stored { name: file.display().to_string(), ..Stored::open(file)? })).collect()
     };
-    let (base, new) = (side(&arguments.base, &arguments.again)?, side(&arguments.new, &arguments.new_again)?);
-    let comparison = signals::cancellable(|interrupt| compare(&base, &new, &options, interrupt))?;
+    let both = side(&arguments.base, &arguments.again)
+        .and_then(|base| Ok((base, side(&arguments.new, &arguments.new_again)?)));
+    let (base, new) = both.map_err(Failure::Trouble)?;
+    let compared = signals::cancellable(|interrupt| compare(&base, &new, &options, interrupt));
+    let comparison = compared.map_err(Failure::Trouble)?;
     std::io::stdout().lock().write_all(to_text(&comparison, arguments.all).as_bytes())?;
     if comparison.fails() { Err(Failure::Reported) } else { Ok(()) }
 }

@@ -439,26 +439,31 @@ fn reported(folder: &Folder) {
 
 /// The comparison with itself, and with a slower one.
 fn compared(folder: &Folder) {
-    let text = folder.run(&["bench", "compare", "out.json", "out.json", "--again", "out.json"]).ok();
-    assert!(text.contains(" 0 slower beyond noise, 0 of them by more than 10 %; 0 faster"), "{text}");
     let json = std::fs::read_to_string(folder.join("out.json")).expect("the file is there");
-    let mut slow: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-    for run in slow["runs"].as_array_mut().expect("there are runs") {
-        if run["operation"] == "node by key" && run["regime"] == "hot" && run["way"] == "api" {
-            for ns in run["samplesNs"].as_array_mut().expect("there are times") {
-                *ns = (ns.as_u64().expect("it is a time") * 100).into();
+    let changed = |name: &str, change: &dyn Fn(&serde_json::Value, usize, u64) -> u64| {
+        let mut measured: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        for run in measured["runs"].as_array_mut().expect("there are runs") {
+            let of = run.clone();
+            for (at, ns) in run["samplesNs"].as_array_mut().expect("there are times").iter_mut().enumerate() {
+                *ns = change(&of, at, ns.as_u64().expect("it is a time")).into();
             }
         }
-    }
-    std::fs::write(folder.join("slow.json"), slow.to_string()).expect("the folder can be written");
-    let compared = folder.run(&["bench", "compare", "out.json", "slow.json", "--again", "out.json"]);
+        std::fs::write(folder.join(name), measured.to_string()).expect("the folder can be written");
+    };
+    changed("again.json", &|_, at, ns| if at.is_multiple_of(2) { ns + ns / 100 } else { ns - ns / 100 });
+    let text = folder.run(&["bench", "compare", "out.json", "out.json", "--again", "again.json"]).ok();
+    assert!(text.contains(" 0 slower beyond noise, 0 of them by more than 10 %; 0 faster"), "{text}");
+    let is_slow =
+        |run: &serde_json::Value| run["operation"] == "node by key" && run["regime"] == "hot" && run["way"] == "api";
+    changed("slow.json", &|run, _, ns| if is_slow(run) { ns * 100 } else { ns });
+    let compared = folder.run(&["bench", "compare", "out.json", "slow.json", "--again", "again.json"]);
     assert_eq!(compared.code, Some(1), "{compared:?}");
     assert!(
         compared.stdout.contains("begin with the lowest layer that is slower: micro, node by key, api, hot"),
         "{compared:?}"
     );
     let allowed =
-        folder.run(&["bench", "compare", "out.json", "slow.json", "--again", "out.json", "--fail-over", "20000%"]);
+        folder.run(&["bench", "compare", "out.json", "slow.json", "--again", "again.json", "--fail-over", "20000%"]);
     assert!(allowed.ok().contains(" 1 slower beyond noise, 0 of them"));
 }
 
@@ -473,6 +478,13 @@ fn mistaken(folder: &Folder) {
         (&["bench", "report", "--html", "x.html"], 2, "JSON"),
         (&["bench", "report", "out.json", "--html", "none/x.html"], 1, "none/x.html"),
         (&["bench", "compare", "out.json"], 2, "NEW.json"),
+        (&["bench", "compare", "out.json", "none.json"], 2, "none.json"),
+        (&["bench", "compare", "out.json", "bad.json"], 2, "bad.json is no JSON"),
+        (
+            &["bench", "compare", "out.json", "out.json", "--again", "out.json"],
+            2,
+            "out.json and out.json are one measurement",
+        ),
         (
             &["bench", "compare", "out.json", "out.json", "--fail-over", "much"],
             2,

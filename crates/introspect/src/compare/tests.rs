@@ -208,3 +208,14 @@ fn what_cannot_be_compared_is_refused_and_what_is_doubtful_told() {
     interrupt.cancel();
     assert!(compare(&[base], &[busy], &OPTIONS, &interrupt).is_err());
 }
+
+#[test]
+fn a_measurement_given_twice_is_refused() {
+    let options = CompareOptions { ratio_max: 1.1, seed: 1 };
+    let side = |seeds: &[u64]| seeds.iter().map(|&seed| measured(seed, |_| 1.0)).collect::<Vec<Stored>>();
+    for (base, new) in [(&[1, 1][..], &[2][..]), (&[1], &[2, 3, 2]), (&[1, 2, 3, 1], &[4, 5])] {
+        let error = compare(&side(base), &side(new), &options, &Interrupt::new()).expect_err("one is there twice");
+        assert!(error.to_string().contains("are one measurement"), "{error}");
+    }
+    assert!(compare(&side(&[1, 2]), &side(&[1, 3]), &options, &Interrupt::new()).is_ok());
+}
