@@ -48,9 +48,10 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
     let written = written_out(&plan, slots).map(|(written, _)| written);
     let mut merge = |plan: Operator| {
         let (steps, bottom) = steps_of(plan);
+        let start = (different_nodes(&bottom), steps.len());
         let mut merging = Merging {
             steps,
-            start: different_nodes(&bottom),
+            start,
             needed: reader.needed.clone(),
             slots,
             counts: reader.counts(),
@@ -177,8 +178,8 @@ fn different_nodes(operator: &Operator) -> Option<SlotId> {
 struct Merging<'a> {
     /// From the top down.
     steps: Vec<Operator>,
-    /// The slot of the nodes that the steps start from, if these are different nodes.
-    start: Option<SlotId>,
+    /// The slot of the nodes that the steps start from, if these are different nodes, and the number of those steps.
+    start: (Option<SlotId>, usize),
     /// Slots that are read above all steps.
     needed: Set<SlotId>,
     slots: &'a mut Slots,
@@ -189,8 +190,24 @@ struct Merging<'a> {
     /// The slot with the number of rows that each row stands for.
     weight: Option<SlotId>,
     has_merged: bool,
-    /// Conditions on which one is taken off the number of rows above a step, with the number of the step.
-    corrections: Vec<(usize, Expression)>,
+    /// Taken off the number of rows above steps.
+    corrections: Vec<Correction>,
+}
+
+/// A number that is taken off that of the rows above a step, on a condition.
+#[derive(Clone)]
+struct Correction {
+    step: usize,
+    condition: Expression,
+    /// The slot with it; `None` for one.
+    amount: Option<SlotId>,
+}
+
+impl Correction {
+    /// The number of rows that is left of one.
+    fn left_of(&self, weight: SlotId) -> Expression {
+        taken::less(weight, self.amount, self.condition.clone())
+    }
 }
 
 /// A merge of the rows before a step.
@@ -204,8 +221,14 @@ impl Merging<'_> {
     fn build(&mut self, bottom: Operator) -> Operator {
         let mut plan = bottom;
         let (mut share, mut multiplied) = (1.0, false);
+        // A subplan that runs for many rows at once must know which of them each of its rows belongs to.
+        let is_correlated = plan.is_correlated();
         for at in (0..self.steps.len()).rev() {
-            if multiplied && let Some(merge) = self.merge_below(at, plan.estimated_rows / share) {
+            let may_repeat = !is_correlated && (multiplied || self.start.0.is_none());
+            if may_repeat && let Some(node) = self.starts_from_same(at) {
+                plan = self.made_different(plan, at, node);
+                multiplied = false;
+            } else if multiplied && let Some(merge) = self.merge_below(at, plan.estimated_rows / share) {
                 plan = self.merged(plan, merge, &mut share);
                 multiplied = false;
             }
@@ -225,19 +248,18 @@ impl Merging<'_> {
             items.push((weight, at(span, ExpressionKind::Slot(weight))));
         }
         *step.inputs_mut().swap_remove(0) = below;
-        let conditions: Vec<Expression> =
-            self.corrections.iter().filter(|(of, _)| *of == number).map(|(_, condition)| condition.clone()).collect();
-        for condition in conditions {
+        let own: Vec<Correction> = self.corrections.iter().filter(|of| of.step == number).cloned().collect();
+        for correction in own {
             let Some(weight) = self.weight else { continue };
             let less = self.slots.unnamed(SlotKind::Any);
-            let items = vec![(less, taken::less_one(weight, condition))];
+            let items = vec![(less, correction.left_of(weight))];
             let kind = OperatorKind::Extend { input: Box::new(step), items };
             let extended = Operator { id: OperatorId(0), estimated_rows: rows, kind };
             let kind = OperatorKind::Filter { input: Box::new(extended), predicate: taken::is_left(less) };
             step = Operator { id: OperatorId(0), estimated_rows: rows, kind };
             self.weight = Some(less);
         }
-        if !self.counts && !self.corrections.iter().any(|(of, _)| *of < number) {
+        if !self.counts && !self.corrections.iter().any(|of| of.step < number) {
             self.weight = None;
         }
         step
@@ -264,7 +286,7 @@ impl Merging<'_> {
         };
         let pays = self.of_rule == Use::Always || (makes_many && step.estimated_rows >= ROWS_MIN);
         // A step above would take off one for several rows.
-        let is_pending = self.corrections.iter().any(|(of, _)| *of <= number);
+        let is_pending = self.corrections.iter().any(|of| of.step <= number);
         if !makes_rows || !pays || is_pending {
             return None;
         }
@@ -281,9 +303,9 @@ impl Merging<'_> {
             [edge] => {
                 let taken = Taken::of(&self.steps, number, *edge, &self.needed)?;
                 // Each such edge must have come once from each node.
-                let before = &self.steps[number + 1..];
-                let is_lone = before.iter().filter(|step| multiplies(step)).count() == 1;
-                (is_lone && self.start == Some(taken.ends[0])).then_some(taken)?.into()
+                let (start, steps) = self.start;
+                let is_lone = self.steps[number + 1..steps].iter().filter(|step| multiplies(step)).count() == 1;
+                (is_lone && start == Some(taken.ends[0])).then_some(taken)?.into()
             }
             _ => return None,
         };
@@ -291,6 +313,40 @@ impl Merging<'_> {
         keys.extend(ends);
         keys.sort_unstable();
         (!keys.is_empty() && keys.len() <= KEYS_MAX).then_some(Merge { keys, taken })
+    }
+
+    /// The node that a step starts from, if it may come again, and the step's edge is one that a step above must differ from.
+    fn starts_from_same(&self, number: usize) -> Option<SlotId> {
+        let OperatorKind::Expand { from, edge: Some(edge), choice: None, .. } = &self.steps[number].kind else {
+            return None;
+        };
+        let above = (0..number).rev().find(|&at| uses(&self.steps[at]).contains(edge))?;
+        let pays = self.of_rule == Use::Always || self.steps[above].estimated_rows >= ROWS_MIN;
+        let is_pending = self.corrections.iter().any(|of| of.step <= number);
+        let mut read = self.read_above(number + 1);
+        self.weight.iter().for_each(|weight| {
+            read.remove(weight);
+        });
+        let is_alone = read.len() == 1 && read.contains(from) && self.slots.kind(*from) == SlotKind::Node;
+        let is_free = pays && is_alone && !is_pending && self.start.0 != Some(*from);
+        (is_free && Taken::of(&self.steps, above, *edge, &self.needed).is_some()).then_some(*from)
+    }
+
+    /// Merges all rows of a plan before a step that have the same node, and nothing else that is read.
+    fn made_different(&mut self, below: Operator, number: usize, node: SlotId) -> Operator {
+        let estimated_rows = below.estimated_rows.min(self.nodes.max(1.0));
+        let input = Box::new(below);
+        let kind = if self.counts {
+            let count = self.slots.unnamed(SlotKind::Any);
+            let keys = vec![(node, taken::slot(node))];
+            let aggregates = vec![taken::number_of_rows(count, self.weight)];
+            self.weight = Some(count);
+            OperatorKind::Aggregate { input, keys, aggregates }
+        } else {
+            OperatorKind::Distinct { input, slots: vec![node] }
+        };
+        (self.start, self.has_merged) = ((Some(node), number + 1), true);
+        Operator { id: OperatorId(0), estimated_rows, kind }
     }
 
     /// Slots of the rows after that many steps from the top, as far as those steps or what is above them read them.
@@ -311,15 +367,20 @@ impl Merging<'_> {
         let rows = below.estimated_rows;
         let mut input = below;
         if let Some(taken) = &taken {
-            let loops = taken.loops(self.slots);
+            let loops = taken.loops(self.slots, self.weight);
             let slot = loops.as_ref().map(|(slot, _)| *slot);
+            if loops.is_none() {
+                keys.extend(self.weight);
+            }
             if let Some(loops) = loops {
                 keys.push(loops.0);
                 let kind = OperatorKind::Extend { input: Box::new(input), items: vec![loops] };
                 input = Operator { id: OperatorId(0), estimated_rows: rows, kind };
             }
+            let amount = self.weight.map(|weight| slot.unwrap_or(weight));
             let conditions = taken.allow(&mut self.steps, slot, self.slots);
-            self.corrections.extend(conditions);
+            let correction = |(step, condition)| Correction { step, condition, amount };
+            self.corrections.extend(conditions.into_iter().map(correction));
         }
         let count = (self.counts || taken.is_some()).then(|| self.slots.unnamed(SlotKind::Any));
         let estimated_rows = if keys.len() == 1 { rows.min(self.nodes.max(1.0)) } else { rows };

@@ -51,11 +51,19 @@ fn query(random: &mut SeededRandom) -> String {
                     path = path.replace("n9", &format!("n{at}"));
                 }
             }
-            if writer.random.chance(15) {
-                path = format!("(h), {path}");
-            }
+            path = match writer.random.below(8) {
+                0 => format!("(h), {path}"),
+                // The same node comes several times.
+                1 => path.replacen("(n0", "(s)-[:WORKS_AT]->(n0", 1),
+                _ => path,
+            };
             writer.nodes = hops + 1;
-            format!("MATCH {path}")
+            match writer.random.below(8) {
+                0 => format!("UNWIND [1, 1, 0, 3] AS u MATCH {}", path.replacen("(n0", "(n0 {id: u})<--(), (n0", 1)),
+                1 => format!("UNWIND [1, 1, 0, 3] AS u MATCH (n0:Thing {{id: u}}) MATCH {path}"),
+                2 => format!("MATCH (x)-->(n0) MATCH {path}"),
+                _ => format!("MATCH {path}"),
+            }
         }
     };
     let mut conditions: Vec<String> = (0..writer.random.below(2)).map(|_| writer.condition()).collect();
@@ -111,7 +119,7 @@ fn merged_rows_count_as_often_as_single_ones() {
     ];
     let plain = RunSettings::default();
     let threads = RunSettings { threads: 3, parallel_nodes_min: 0, batch_rows: 2, ..plain };
-    let (mut compared, mut merged, mut taken_off) = (0, 0, 0);
+    let (mut compared, mut merged, mut taken_off, mut different) = (0, 0, 0, 0);
     for round in 0..rounds {
         let statements = crowded(&mut random);
         let bench = Bench::new(&statements);
@@ -133,9 +141,13 @@ fn merged_rows_count_as_often_as_single_ones() {
                 compared += 1;
                 merged += u64::from(found.1.contains("PartialAggregate"));
                 taken_off += u64::from(found.1.contains("PartialAggregate") && found.1.contains(" - 1"));
+                let is_whole = found.1.contains("whole for each");
+                let counts = found.1.lines().filter(|line| line.trim_start().starts_with("Aggregate")).count();
+                different += u64::from(is_whole && counts > 1);
             }
         }
     }
     assert!(merged * 5 > compared, "only {merged} of {compared} plans merge rows");
     assert!(taken_off * 20 > compared, "only {taken_off} of {compared} plans take edges off");
+    assert!(different * 200 > compared, "only {different} of {compared} plans merge the nodes that they start from");
 }

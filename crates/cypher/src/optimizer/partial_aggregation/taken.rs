@@ -10,7 +10,7 @@ use model::{Direction, Set, Span, Value};
 use super::super::count_matches::cannot_fail;
 use super::uses;
 use crate::plan::conditions::{add_conjuncts, at, conjunction};
-use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
+use crate::plan::{Aggregate, BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
 /// See the module.
@@ -108,10 +108,11 @@ impl Taken {
         ends.iter().copied().filter(|end| !keys.contains(end)).collect()
     }
 
-    /// Another slot that does, and its value for each row.
-    pub(super) fn loops(&self, slots: &mut Slots) -> Option<(SlotId, Expression)> {
+    /// Another slot that does, and its value for each row: the number of rows that it stands for where the edge is a loop.
+    pub(super) fn loops(&self, slots: &mut Slots, weight: Option<SlotId>) -> Option<(SlotId, Expression)> {
         let [a, b] = self.ends;
-        self.only_loops.then(|| (slots.unnamed(SlotKind::Any), case(equal(a, b), integer(1), integer(0))))
+        let number = || weight.map_or_else(|| integer(1), slot);
+        self.only_loops.then(|| (slots.unnamed(SlotKind::Any), case(equal(a, b), number(), integer(0))))
     }
 
     /// Lets the edges of later steps be such an edge. Gives the conditions for that, each with the number of its step; `loops` is
@@ -130,7 +131,7 @@ impl Taken {
             let Some(followed) = followed(&steps[number]) else { continue };
             let is_place = match loops {
                 Some(loops) => {
-                    let is_loop = binary(BinaryOperator::Equal, slot(loops), integer(1));
+                    let is_loop = binary(BinaryOperator::Greater, slot(loops), integer(0));
                     vec![is_loop, equal(followed.from, followed.to)]
                 }
                 None => vec![self.has_place_of(&followed, read)],
@@ -188,9 +189,17 @@ impl Taken {
     }
 }
 
-/// The number of rows less one where a condition holds.
-pub(super) fn less_one(weight: SlotId, condition: Expression) -> Expression {
-    case(condition, binary(BinaryOperator::Subtract, slot(weight), integer(1)), slot(weight))
+/// The number of rows, less another or one where a condition holds.
+pub(super) fn less(weight: SlotId, amount: Option<SlotId>, condition: Expression) -> Expression {
+    let amount = amount.map_or_else(|| integer(1), slot);
+    case(condition, binary(BinaryOperator::Subtract, slot(weight), amount), slot(weight))
+}
+
+/// The number of rows of a group, each of which stands for the number in a slot, or for one.
+pub(super) fn number_of_rows(count: SlotId, weight: Option<SlotId>) -> Aggregate {
+    let function = Arc::from(if weight.is_some() { "sum" } else { "count" });
+    let arguments = weight.map(slot).into_iter().collect();
+    Aggregate { slot: count, function, distinct: false, arguments, span: Span::default() }
 }
 
 /// The condition that a number of rows is not zero.
@@ -204,7 +213,7 @@ fn reads(expression: &Expression, slot: SlotId) -> bool {
     read.contains(&slot)
 }
 
-fn slot(slot: SlotId) -> Expression {
+pub(super) fn slot(slot: SlotId) -> Expression {
     at(Span::default(), ExpressionKind::Slot(slot))
 }
 
