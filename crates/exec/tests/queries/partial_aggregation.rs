@@ -28,6 +28,21 @@ fn crowded(random: &mut SeededRandom) -> Vec<String> {
     statements
 }
 
+/// Items to return of three nodes.
+fn returned(random: &mut SeededRandom, [a, b, c]: [&str; 3]) -> String {
+    match random.below(9) {
+        0 => format!("{a}.id AS x, {b}.id AS y, count(*)"),
+        1 => format!("{a}.age, avg({b}.age), sum({c}.half), count({b}.age)"),
+        2 => format!("DISTINCT {a}.age"),
+        3 => format!("DISTINCT {a}.id AS x, {b}.id AS y"),
+        4 => format!("{a}.age, min({b}.id), max({c}.age)"),
+        5 => format!("count(DISTINCT {a}), sum({b}.half)"),
+        6 => format!("avg({a}.half)"),
+        7 => format!("{a}.id, collect(DISTINCT {b}.age)[0] IS NULL"),
+        _ => format!("{a}.id, count(*)"),
+    }
+}
+
 fn query(random: &mut SeededRandom) -> String {
     let mut writer = Writer { random, nodes: 0 };
     let mut text = match writer.random.below(4) {
@@ -90,17 +105,7 @@ fn query(random: &mut SeededRandom) -> String {
     let mut node =
         || if renamed { ["n1".to_owned(), format!("n{last}")][writer.random.index(2)].clone() } else { writer.node() };
     let (a, b, c) = (node(), node(), node());
-    let returned = match writer.random.below(9) {
-        0 => format!("{a}.id AS x, {b}.id AS y, count(*)"),
-        1 => format!("{a}.age, avg({b}.age), sum({c}.half), count({b}.age)"),
-        2 => format!("DISTINCT {a}.age"),
-        3 => format!("DISTINCT {a}.id AS x, {b}.id AS y"),
-        4 => format!("{a}.age, min({b}.id), max({c}.age)"),
-        5 => format!("count(DISTINCT {a}), sum({b}.half)"),
-        6 => format!("avg({a}.half)"),
-        7 => format!("{a}.id, collect(DISTINCT {b}.age)[0] IS NULL"),
-        _ => format!("{a}.id, count(*)"),
-    };
+    let returned = returned(writer.random, [&a, &b, &c]);
     format!("{text}{clause} RETURN {returned}")
 }
 
