@@ -10,7 +10,7 @@ mod json;
 mod stored;
 mod text;
 
-use model::ErrorCode;
+use model::{Error, ErrorCode};
 
 use crate::cost_model::{self, Fit, Judged, Judgement, Prediction};
 use crate::findings::{self, Finding};
@@ -58,13 +58,17 @@ pub struct Elsewhere {
 }
 
 impl Report {
-    /// The first message of a disk that was full, for which something could not be measured.
-    pub fn disk_full(&self) -> Option<&str> {
-        let of_runs = self.measurements.runs.iter().filter_map(|run| run.error.as_deref());
-        let all = self.machine.disk.as_ref().err().map(String::as_str).into_iter().chain(of_runs);
-        all.filter_map(|told| told.strip_prefix(ErrorCode::DiskFull.name()))
-            .next()
-            .map(|told| told.trim_start_matches(": "))
+    /// The first error of files for which something could not be measured: of a full disk, or of rights that calls lack. The limits of
+    /// a disk that may not be written are no such thing.
+    pub fn unmeasured(&self) -> Option<Error> {
+        let of = |told: &str, code: ErrorCode| {
+            told.strip_prefix(code.name()).map(|told| Error::new(code, told.trim_start_matches(": ").to_owned()))
+        };
+        let disk = self.machine.disk.as_ref().err().and_then(|told| of(told, ErrorCode::DiskFull));
+        let of_runs = self.measurements.runs.iter().filter_map(|run| run.error.as_deref()).find_map(|told| {
+            [ErrorCode::DiskFull, ErrorCode::Io, ErrorCode::File].into_iter().find_map(|code| of(told, code))
+        });
+        disk.or(of_runs)
     }
 
     /// Models what was measured. Costs also predict the measurement of another subject, if one is given.

@@ -63,8 +63,11 @@ pub(super) fn run(arguments: &IntrospectArguments) -> Outcome<()> {
         bench::write_html(file, &[Stored::read(&json)?])?;
     }
     std::io::stdout().lock().write_all(to_text(&report).as_bytes())?;
-    match report.disk_full() {
-        Some(cause) => Err(Error::new(ErrorCode::DiskFull, cause).with_remedy("free space, then measure again").into()),
+    match report.unmeasured() {
+        Some(error) if error.code() == ErrorCode::DiskFull => {
+            Err(error.with_remedy("free space, then measure again").into())
+        }
+        Some(error) => Err(error.with_remedy("see who may read and write there, then measure again").into()),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Pages of the synthetic subject: figures, tables, names from files, and mistakes in files.
 
-use model::Interrupt;
+use model::{ErrorCode, Interrupt};
 use serde_json::Value;
 use testing::simulation::CountingClock;
 
@@ -12,6 +12,10 @@ use crate::subject::synthetic::Synthetic;
 
 /// A measurement of a subject of known costs, as JSON.
 pub(crate) fn measured() -> Value {
+    to_json(&report())
+}
+
+fn report() -> Report {
     let options = MeasureOptions { calls_max: 60, cold_calls_max: 20, ..MeasureOptions::new(Effort::Quick) };
     let found = measure(
         &mut Synthetic::new(2_000, 5).with_statements(),
@@ -34,7 +38,23 @@ pub(crate) fn measured() -> Value {
             method: "direct",
         }),
     };
-    to_json(&Report::new(machine, found.expect("it runs"), None))
+    Report::new(machine, found.expect("it runs"), None)
+}
+
+#[test]
+fn errors_of_files_keep_something_from_being_measured() {
+    let mut report = report();
+    assert!(report.unmeasured().is_none());
+    report.machine.disk = Err("FILE: there: Permission denied (os error 13)".to_owned());
+    report.measurements.runs[0].error = Some("CONNECTION: lost".to_owned());
+    assert!(report.unmeasured().is_none());
+    for (told, code) in [("IO: cannot lock LOCK: Permission denied", ErrorCode::Io), ("FILE: gone", ErrorCode::File)] {
+        report.measurements.runs[1].error = Some(told.to_owned());
+        let error = report.unmeasured().expect("a run failed");
+        assert!(error.code() == code && told.ends_with(error.message()), "{error}");
+    }
+    report.machine.disk = Err("DISK_FULL: there: No space left on device".to_owned());
+    assert_eq!(report.unmeasured().map(|error| error.code()), Some(ErrorCode::DiskFull));
 }
 
 fn stored(value: &Value) -> Stored {
