@@ -155,6 +155,8 @@ const STATEMENTS: &[&str] = &[
     "MATCH (a:Far), (b:Far) RETURN count(a.id + b.id)",
     "MATCH (a:N), (b:Far) WHERE a.w = b.id + 0.5 RETURN count(a.k + b.id)",
     "MATCH (a:N)-[:R]->(b)-[:R]->(c) RETURN count(*)",
+    "MATCH (a:N)-[:R]->(b)-[:R]->(c) RETURN b.k, c.k, count(*)",
+    "MATCH (a:N)-[:R]->(b) MATCH (b)-[:R]->(c) RETURN b.k, c.k, avg(c.w)",
     "MATCH (n:N) CALL (n) { MATCH (n)-[:R]->(m) WITH m.k AS k, count(*) AS c RETURN n.id + k AS x, c } RETURN x, c",
     "MATCH (n:N) CALL (n) { MATCH (n)-[:R]->(m) RETURN count(m) + n.k AS c } RETURN n.id, c",
     "CALL algo.wcc({}) YIELD node, component RETURN count(node)",

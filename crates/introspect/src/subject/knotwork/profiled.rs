@@ -6,8 +6,8 @@ use crate::subject::Counts;
 
 /// Operators that compute with the rows of others and read no edges.
 const COMPUTING: [&str; 18] = [
-    "Unit", "Argument", "Filter", "Project", "Extend", "Distinct", "Aggregate", "Sort", "Top", "Skip", "Limit",
-    "Unwind", "Union", "SemiApply", "AntiSemiApply", "CrossProduct", "HashJoin", "Optional",
+    "Unit", "Argument", "Filter", "Project", "Extend", "Distinct", "PartialAggregate", "Aggregate", "Sort", "Top",
+    "Skip", "Limit", "Unwind", "Union", "SemiApply", "AntiSemiApply", "CrossProduct", "HashJoin", "Optional",
 ];
 /// The sign of a condition under which an operator reads, in its description.
 const CONDITION: &str = " where ";
