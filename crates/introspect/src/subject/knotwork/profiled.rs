@@ -5,7 +5,7 @@ use database::PlanLine;
 use crate::subject::Counts;
 
 /// Operators that compute with the rows of others and read no edges.
-const COMPUTING: [&str; 18] = [
+const COMPUTING: [&str; 19] = [
     "Unit", "Argument", "Filter", "Project", "Extend", "Distinct", "PartialAggregate", "Aggregate", "Sort", "Top",
     "Skip", "Limit", "Unwind", "Union", "SemiApply", "AntiSemiApply", "CrossProduct", "HashJoin", "Optional",
 ];
