@@ -85,6 +85,7 @@ impl<'m> Table<'m> {
         }
         self.put_away = Some(Partitions::new(self.charge.another(), self.level)?);
         let merged = self.take();
+        self.charge.count(0);
         self.put_away(&merged)
     }
 
@@ -99,13 +100,12 @@ impl<'m> Table<'m> {
         parts.push(&Chunk { rows: rows.rows, columns }, &hashes)
     }
 
-    /// Takes the rows out of the table in memory.
+    /// Takes the rows out of the table in memory, which are held still.
     fn take(&mut self) -> Weighted {
         let table = std::mem::take(&mut self.table);
         let numbers = std::mem::take(&mut self.numbers);
         let rows = table.len();
         let keys = table.into_keys(self.width).into_iter().map(Arc::new).collect();
-        self.charge.count(0);
         Weighted { rows, keys, weights: self.counts.then(|| Arc::new(Column::new(ColumnData::Int(numbers)))) }
     }
 
