@@ -28,6 +28,10 @@ use taken::Taken;
 const FAN_OUT_MIN: f64 = 2.0;
 /// Rows that such a step is expected to give from which on merging costs little beside it.
 const ROWS_MIN: f64 = 2_000.0;
+/// Nodes that are few to start from.
+const STARTS_MAX: f64 = 16.0;
+/// Share of all nodes that a node has edges to, on the average, from which on several of them are parallel.
+const CROWDED_SHARE: f64 = 0.05;
 /// The most slots that are compared.
 const KEYS_MAX: usize = 4;
 
@@ -56,6 +60,7 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
             slots,
             counts: reader.counts(),
             nodes: context.statistics.nodes as f64,
+            rows_at_bottom: bottom.estimated_rows,
             of_rule,
             weight: None,
             has_merged: false,
@@ -186,6 +191,7 @@ struct Merging<'a> {
     /// The number of times that a row comes matters, rather than only whether it does.
     counts: bool,
     nodes: f64,
+    rows_at_bottom: f64,
     of_rule: Use,
     /// The slot with the number of rows that each row stands for.
     weight: Option<SlotId>,
@@ -305,7 +311,8 @@ impl Merging<'_> {
                 // Each such edge must have come once from each node.
                 let (start, steps) = self.start;
                 let is_lone = self.steps[number + 1..steps].iter().filter(|step| multiplies(step)).count() == 1;
-                (is_lone && start == Some(taken.ends[0])).then_some(taken)?.into()
+                let is_free = is_lone && start == Some(taken.ends[0]) && self.merges_pairs(&taken);
+                is_free.then_some(taken)?.into()
             }
             _ => return None,
         };
@@ -313,6 +320,14 @@ impl Merging<'_> {
         keys.extend(ends);
         keys.sort_unstable();
         (!keys.is_empty() && keys.len() <= KEYS_MAX).then_some(Merge { keys, taken })
+    }
+
+    /// True if it may pay to merge the edges between each two nodes, where these are told apart: from few nodes, and where there are so
+    /// many edges that several must lead to the same node.
+    fn merges_pairs(&self, taken: &Taken) -> bool {
+        let before = self.steps.get(taken.own + 1).map_or(self.rows_at_bottom, |step| step.estimated_rows).max(1.0);
+        let fan_out = self.steps[taken.own].estimated_rows / before;
+        taken.only_loops || self.of_rule == Use::Always || before <= STARTS_MAX || fan_out >= self.nodes * CROWDED_SHARE
     }
 
     /// The node that a step starts from, if it may come again, and the step's edge is one that a step above must differ from.

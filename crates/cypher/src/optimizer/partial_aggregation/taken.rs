@@ -25,7 +25,9 @@ pub(super) struct Taken {
     /// Numbers of the steps whose edges must differ from it.
     later: Vec<usize>,
     /// Only an edge from a node to itself can come again, right after it.
-    only_loops: bool,
+    pub(super) only_loops: bool,
+    /// Number of the step that follows the edge.
+    pub(super) own: usize,
 }
 
 /// The edge of a step, as it is followed.
@@ -99,7 +101,7 @@ impl Taken {
                 .is_some_and(|next| next.from == to && next.direction == direction && direction != Direction::Both)
         };
         let only_loops = later.as_slice() == [number] && is_next(number);
-        Some(Taken { edge, ends: [from, to], direction, types: types.to_vec(), conditions, later, only_loops })
+        Some(Taken { edge, ends: [from, to], direction, types: types.to_vec(), conditions, later, only_loops, own })
     }
 
     /// Slots that tell such edges apart, besides these.
