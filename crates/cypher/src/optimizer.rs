@@ -150,7 +150,7 @@ pub(crate) fn optimize(
     mode: PlanMode,
 ) -> (bool, Vec<(HorizonId, OperatorId)>) {
     // First, so that other rules see the plans that it makes.
-    let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
+    let has_attached = has_attached(context);
     if config.exists_joins != Use::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
         exists_join::rewrite_all(root, slots, plan_pattern, config);
     }
@@ -205,11 +205,15 @@ pub(crate) fn optimize(
     (bound_to_snapshot, horizons)
 }
 
+/// True if attached databases match patterns or search.
+fn has_attached(context: &CompileContext<'_>) -> bool {
+    !context.schema.matched.is_empty() || !context.schema.searchable.is_empty()
+}
+
 /// Counts rows rather than make them, where only their number is asked; true if that changed the plan.
 fn count(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, config: &OptimizerConfig) -> bool {
     let mut changed = config.count_matches && count_matches::rewrite_all(root, slots, context);
-    let has_attached = !context.schema.matched.is_empty() || !context.schema.searchable.is_empty();
-    if config.partial_aggregation != Use::Never && !has_attached {
+    if config.partial_aggregation != Use::Never && !has_attached(context) {
         changed |= partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
     }
     changed

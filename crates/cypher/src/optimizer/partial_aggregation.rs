@@ -234,7 +234,7 @@ impl Merging<'_> {
             if may_repeat && let Some(node) = self.starts_from_same(at) {
                 plan = self.made_different(plan, at, node);
                 multiplied = false;
-            } else if multiplied && let Some(merge) = self.merge_below(at, plan.estimated_rows / share) {
+            } else if multiplied && let Some(merge) = self.merge_below(at) {
                 plan = self.merged(plan, merge, &mut share);
                 multiplied = false;
             }
@@ -272,7 +272,7 @@ impl Merging<'_> {
     }
 
     /// The merge below a step, if there is one that can be made and may pay.
-    fn merge_below(&self, number: usize, rows_below: f64) -> Option<Merge> {
+    fn merge_below(&self, number: usize) -> Option<Merge> {
         let step = &self.steps[number];
         let read = self.read_above(number);
         let is_read = |slot: &SlotId| read.contains(slot);
@@ -288,7 +288,7 @@ impl Merging<'_> {
         let makes_many = match &step.kind {
             // A subplan may take long for its one row.
             OperatorKind::Optional { .. } | OperatorKind::Apply { .. } => true,
-            _ => step.estimated_rows >= rows_below.max(1.0) * FAN_OUT_MIN,
+            _ => step.estimated_rows >= self.rows_before(number) * FAN_OUT_MIN,
         };
         let pays = self.of_rule == Use::Always || (makes_many && step.estimated_rows >= ROWS_MIN);
         // A step above would take off one for several rows.
@@ -322,10 +322,15 @@ impl Merging<'_> {
         (!keys.is_empty() && keys.len() <= KEYS_MAX).then_some(Merge { keys, taken })
     }
 
+    /// Rows that are expected before a step, of which nothing is merged; at least one.
+    fn rows_before(&self, number: usize) -> f64 {
+        self.steps.get(number + 1).map_or(self.rows_at_bottom, |step| step.estimated_rows).max(1.0)
+    }
+
     /// True if it may pay to merge the edges between each two nodes, where these are told apart: from few nodes, and where there are so
     /// many edges that several must lead to the same node.
     fn merges_pairs(&self, taken: &Taken) -> bool {
-        let before = self.steps.get(taken.own + 1).map_or(self.rows_at_bottom, |step| step.estimated_rows).max(1.0);
+        let before = self.rows_before(taken.own);
         let fan_out = self.steps[taken.own].estimated_rows / before;
         taken.only_loops || self.of_rule == Use::Always || before <= STARTS_MAX || fan_out >= self.nodes * CROWDED_SHARE
     }

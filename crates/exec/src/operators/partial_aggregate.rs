@@ -4,8 +4,8 @@
 //! others, the next ones pass as they are, and then it is tried again: so the cost of looking for what is not there is bounded. It
 //! holds the rows of the table, and none where memory is short.
 //!
-//! Where the numbers must be of all rows that are equal (`whole_for`), nothing passes as it is, and a table is passed on between two
-//! values of that column only; what does not fit into memory is put away, parted by hash.
+//! Exact counts (`whole_for`): nothing passes unmerged, and the table is passed on between two values of that column only. Rows beyond
+//! memory are spilled, partitioned by hash.
 //!
 //! Source: Larson, "Data reduction by partial preaggregation", 2002.
 
