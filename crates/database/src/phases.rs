@@ -69,19 +69,13 @@ impl Phase {
     }
 }
 
-/// Time of one phase on the thread that drives the statement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Spent {
-    ns: u64,
-    /// Parts of it.
-    waits: Waits,
-}
-
-/// Times of the phases of a statement.
+/// Times of the phases of a statement, on the thread that drives it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// Apart, so that a summary that is handed on moves few bytes; nothing while no time was spent.
-    spent: Option<Box<[Spent; PHASES]>>,
+    /// Nanoseconds of each, waits among them.
+    spent_ns: [u64; PHASES],
+    /// Apart, since most statements wait for nothing.
+    waits: Option<Box<[Waits; PHASES]>>,
     /// True if its plan was found in the plan cache.
     pub is_plan_cached: bool,
 }
@@ -89,30 +83,33 @@ pub struct Phases {
 impl Phases {
     /// Nanoseconds of a phase, without those spent in the queue.
     pub fn ns(&self, phase: Phase) -> u64 {
-        let Spent { ns, waits } = self.spent(phase);
-        ns.saturating_sub(waits.of(Wait::Queue))
+        self.spent_ns[phase as usize].saturating_sub(self.waited(phase, Wait::Queue))
     }
 
     /// Nanoseconds of a phase in which its thread worked.
     pub fn worked_ns(&self, phase: Phase) -> u64 {
-        let Spent { ns, waits } = self.spent(phase);
-        debug_assert!(waits.total() <= ns, "a phase waits no longer than it lasts");
-        ns.saturating_sub(waits.total())
+        let (ns, waited) = (self.spent_ns[phase as usize], self.waits(phase).total());
+        debug_assert!(waited <= ns, "a phase waits no longer than it lasts");
+        ns.saturating_sub(waited)
     }
 
     /// Time that its thread waited in a phase.
     pub fn waits(&self, phase: Phase) -> Waits {
-        self.spent(phase).waits
+        self.waits.as_ref().map_or(Waits::NOTHING, |waits| waits[phase as usize])
+    }
+
+    fn waited(&self, phase: Phase, wait: Wait) -> u64 {
+        self.waits.as_ref().map_or(0, |waits| waits[phase as usize].of(wait))
     }
 
     /// Nanoseconds spent in the queue, in all phases.
     pub fn queue_ns(&self) -> u64 {
-        Phase::ALL.iter().map(|&phase| self.spent(phase).waits.of(Wait::Queue)).sum()
+        Phase::ALL.iter().map(|&phase| self.waited(phase, Wait::Queue)).sum()
     }
 
     /// Nanoseconds of all phases, and in the queue: the whole.
     pub fn whole_ns(&self) -> u64 {
-        Phase::ALL.iter().map(|&phase| self.spent(phase).ns).sum()
+        self.spent_ns.iter().sum()
     }
 
     /// Nanoseconds of the phases that make a plan of a text.
@@ -120,23 +117,19 @@ impl Phases {
         [Phase::Parse, Phase::Bind, Phase::Plan, Phase::Prepare].iter().map(|&phase| self.ns(phase)).sum()
     }
 
-    fn spent(&self, phase: Phase) -> Spent {
-        self.spent.as_ref().map_or_else(Spent::default, |spent| spent[phase as usize])
-    }
-
-    fn spent_mut(&mut self, phase: Phase) -> &mut Spent {
-        &mut self.spent.get_or_insert_default()[phase as usize]
-    }
-
     fn charge(&mut self, phase: Phase, ns: u64, waits: &Waits) {
-        let spent = self.spent_mut(phase);
-        spent.ns += ns;
-        spent.waits.add(waits);
+        self.spent_ns[phase as usize] += ns;
+        if *waits != Waits::NOTHING {
+            self.waits.get_or_insert_default()[phase as usize].add(waits);
+        }
     }
 
     /// Calls what was spent in `from` so far `to`.
     fn move_all(&mut self, from: Phase, to: Phase) {
-        let Spent { ns, waits } = std::mem::take(self.spent_mut(from));
+        let (ns, waits) = (std::mem::take(&mut self.spent_ns[from as usize]), self.waits(from));
+        if let Some(all) = &mut self.waits {
+            all[from as usize] = Waits::NOTHING;
+        }
         self.charge(to, ns, &waits);
     }
 }
@@ -190,7 +183,7 @@ impl Stopwatch {
         for (phase, ns) in [(Phase::Parse, times.parse_ns), (Phase::Bind, times.bind_ns), (Phase::Plan, times.plan_ns)]
         {
             let ns = ns.min(phases.worked_ns(current));
-            phases.spent_mut(current).ns -= ns;
+            phases.spent_ns[current as usize] -= ns;
             phases.charge(phase, ns, &nothing);
         }
     }

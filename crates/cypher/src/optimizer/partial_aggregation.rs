@@ -11,6 +11,8 @@
 //! `a` to `b`, which come one after the other, since `a` comes once.
 
 mod taken;
+mod terms;
+mod trails;
 
 use model::Set;
 
@@ -23,6 +25,7 @@ use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 use taken::Taken;
+use trails::{Below, Trails};
 
 /// Rows that a step makes of one, from which on it pays to merge rows before it.
 const FAN_OUT_MIN: f64 = 2.0;
@@ -50,26 +53,12 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
     let plan = take_input(reader.input);
     // A path of a fixed length is as many steps.
     let written = written_out(&plan, slots).map(|(written, _)| written);
+    let facts = Facts { nodes: context.statistics.nodes as f64, of_rule, is_term: false };
     let mut merge = |plan: Operator| {
         let (steps, bottom) = steps_of(plan);
-        let start = (different_nodes(&bottom), steps.len());
-        let mut merging = Merging {
-            steps,
-            start,
-            needed: reader.needed.clone(),
-            slots,
-            counts: reader.counts(),
-            nodes: context.statistics.nodes as f64,
-            rows_at_bottom: bottom.estimated_rows,
-            of_rule,
-            weight: None,
-            has_merged: false,
-            corrections: Vec::new(),
-        };
-        let plan = merging.build(bottom);
-        (plan, merging.has_merged, merging.weight)
+        facts.rows_for(reader.counts(), steps, bottom, reader.needed.clone(), slots)
     };
-    let (plan, has_merged, weight) = match written.map(&mut merge).filter(|(_, has_merged, _)| *has_merged) {
+    let Rows { plan, weight, has_merged } = match written.map(&mut merge).filter(|rows| rows.has_merged) {
         Some(merged) => merged,
         None => merge(plan),
     };
@@ -155,6 +144,18 @@ fn defines(step: &Operator) -> Set<SlotId> {
     defined
 }
 
+/// Slots of the rows below steps, from the top down, that those or what is above them read.
+fn read_above(steps: &[Operator], needed: &Set<SlotId>) -> Set<SlotId> {
+    let mut read = needed.clone();
+    for step in steps {
+        defines(step).iter().for_each(|slot| {
+            read.remove(slot);
+        });
+        read.extend(uses(step));
+    }
+    read
+}
+
 /// True if a step may make several rows of one.
 fn multiplies(step: &Operator) -> bool {
     use OperatorKind as Kind;
@@ -180,6 +181,81 @@ fn different_nodes(operator: &Operator) -> Option<SlotId> {
     }
 }
 
+/// What is known of the graph, and the use that is to be made of the rule.
+struct Facts {
+    nodes: f64,
+    of_rule: Use,
+    /// True if the rows are a term of what counts trails: such rows may lead back to where they come from.
+    is_term: bool,
+}
+
+/// Rows of steps, merged.
+struct Rows {
+    plan: Operator,
+    /// The slot with the number of rows that each row stands for, unless that is one.
+    weight: Option<SlotId>,
+    has_merged: bool,
+}
+
+impl Facts {
+    fn is_always(&self) -> bool {
+        self.of_rule == Use::Always
+    }
+
+    /// True if a node has so many edges that several of them must lead to the same node.
+    fn is_crowded(&self, fan_out: f64) -> bool {
+        fan_out >= self.nodes * CROWDED_SHARE
+    }
+
+    /// Different nodes that so many edges of a node are expected to lead to.
+    fn different_ends(&self, fan_out: f64) -> f64 {
+        fan_out.min((self.nodes * CROWDED_SHARE).max(1.0))
+    }
+
+    /// Rows of which matters how often they come.
+    fn rows(&self, steps: Vec<Operator>, bottom: Operator, needed: Set<SlotId>, slots: &mut Slots) -> Rows {
+        self.rows_for(true, steps, bottom, needed, slots)
+    }
+
+    /// Puts steps on the operator at the bottom, and merges in between; `needed` are the slots that are read above, `counts` is
+    /// true if it matters how often a row comes, rather than only that it does.
+    fn rows_for(
+        &self,
+        counts: bool,
+        mut steps: Vec<Operator>,
+        mut bottom: Operator,
+        needed: Set<SlotId>,
+        slots: &mut Slots,
+    ) -> Rows {
+        let (mut weight, mut start) = (None, different_nodes(&bottom));
+        let trails = Trails::of(&steps, &bottom, &needed, slots, self);
+        let has_counted = trails.is_some();
+        if let Some(trails) = trails {
+            let mut below = steps.split_off(trails.step);
+            let step = below.remove(0);
+            start = trails.only_node();
+            let (rows, number) = trails.counted(step, &Below { steps: &below, bottom: &bottom }, slots, self);
+            (bottom, weight) = (rows, counts.then_some(number));
+        }
+        let start = (start, steps.len());
+        let rows_at_bottom = bottom.estimated_rows;
+        let mut merging = Merging {
+            steps,
+            start,
+            needed,
+            slots,
+            counts,
+            facts: self,
+            rows_at_bottom,
+            weight,
+            has_merged: has_counted,
+            corrections: Vec::new(),
+        };
+        let plan = merging.build(bottom);
+        Rows { plan, weight: merging.weight, has_merged: merging.has_merged }
+    }
+}
+
 struct Merging<'a> {
     /// From the top down.
     steps: Vec<Operator>,
@@ -190,9 +266,8 @@ struct Merging<'a> {
     slots: &'a mut Slots,
     /// The number of times that a row comes matters, rather than only whether it does.
     counts: bool,
-    nodes: f64,
+    facts: &'a Facts,
     rows_at_bottom: f64,
-    of_rule: Use,
     /// The slot with the number of rows that each row stands for.
     weight: Option<SlotId>,
     has_merged: bool,
@@ -212,7 +287,7 @@ struct Correction {
 impl Correction {
     /// The number of rows that is left of one.
     fn left_of(&self, weight: SlotId) -> Expression {
-        taken::less(weight, self.amount, self.condition.clone())
+        terms::less(weight, self.amount, self.condition.clone())
     }
 }
 
@@ -261,7 +336,7 @@ impl Merging<'_> {
             let items = vec![(less, correction.left_of(weight))];
             let kind = OperatorKind::Extend { input: Box::new(step), items };
             let extended = Operator { id: OperatorId(0), estimated_rows: rows, kind };
-            let kind = OperatorKind::Filter { input: Box::new(extended), predicate: taken::is_left(less) };
+            let kind = OperatorKind::Filter { input: Box::new(extended), predicate: terms::is_left(less) };
             step = Operator { id: OperatorId(0), estimated_rows: rows, kind };
             self.weight = Some(less);
         }
@@ -276,6 +351,8 @@ impl Merging<'_> {
         let step = &self.steps[number];
         let read = self.read_above(number);
         let is_read = |slot: &SlotId| read.contains(slot);
+        let leads_back = matches!(step.kind, OperatorKind::Expand { into: true, .. })
+            && (self.facts.is_term || self.facts.is_always());
         let makes_rows = match &step.kind {
             // An end that nobody reads is counted.
             OperatorKind::Expand { to, edge, into: false, .. } => is_read(to) || edge.as_ref().is_some_and(is_read),
@@ -283,14 +360,14 @@ impl Merging<'_> {
                 is_read(to) || edges.as_ref().is_some_and(is_read)
             }
             OperatorKind::Optional { .. } | OperatorKind::Apply { .. } => defines(step).iter().any(is_read),
-            _ => false,
+            _ => leads_back,
         };
         let makes_many = match &step.kind {
             // A subplan may take long for its one row.
             OperatorKind::Optional { .. } | OperatorKind::Apply { .. } => true,
             _ => step.estimated_rows >= self.rows_before(number) * FAN_OUT_MIN,
         };
-        let pays = self.of_rule == Use::Always || (makes_many && step.estimated_rows >= ROWS_MIN);
+        let pays = self.facts.is_always() || leads_back || (makes_many && step.estimated_rows >= ROWS_MIN);
         // A step above would take off one for several rows.
         let is_pending = self.corrections.iter().any(|of| of.step <= number);
         if !makes_rows || !pays || is_pending {
@@ -332,7 +409,7 @@ impl Merging<'_> {
     fn merges_pairs(&self, taken: &Taken) -> bool {
         let before = self.rows_before(taken.own);
         let fan_out = self.steps[taken.own].estimated_rows / before;
-        taken.only_loops || self.of_rule == Use::Always || before <= STARTS_MAX || fan_out >= self.nodes * CROWDED_SHARE
+        taken.only_loops || self.facts.is_always() || before <= STARTS_MAX || self.facts.is_crowded(fan_out)
     }
 
     /// The node that a step starts from, if it may come again, and the step's edge is one that a step above must differ from.
@@ -341,7 +418,7 @@ impl Merging<'_> {
             return None;
         };
         let above = (0..number).rev().find(|&at| uses(&self.steps[at]).contains(edge))?;
-        let pays = self.of_rule == Use::Always || self.steps[above].estimated_rows >= ROWS_MIN;
+        let pays = self.facts.is_always() || self.steps[above].estimated_rows >= ROWS_MIN;
         let is_pending = self.corrections.iter().any(|of| of.step <= number);
         let mut read = self.read_above(number + 1);
         self.weight.iter().for_each(|weight| {
@@ -354,12 +431,12 @@ impl Merging<'_> {
 
     /// Merges all rows of a plan before a step that have the same node, and nothing else that is read.
     fn made_different(&mut self, below: Operator, number: usize, node: SlotId) -> Operator {
-        let estimated_rows = below.estimated_rows.min(self.nodes.max(1.0));
+        let estimated_rows = below.estimated_rows.min(self.facts.nodes.max(1.0));
         let input = Box::new(below);
         let kind = if self.counts {
             let count = self.slots.unnamed(SlotKind::Any);
-            let keys = vec![(node, taken::slot(node))];
-            let aggregates = vec![taken::number_of_rows(count, self.weight)];
+            let keys = vec![(node, terms::slot(node))];
+            let aggregates = vec![terms::number_of_rows(count, self.weight)];
             self.weight = Some(count);
             OperatorKind::Aggregate { input, keys, aggregates }
         } else {
@@ -369,16 +446,9 @@ impl Merging<'_> {
         Operator { id: OperatorId(0), estimated_rows, kind }
     }
 
-    /// Slots of the rows after that many steps from the top, as far as those steps or what is above them read them.
+    /// Slots of the rows after that many steps from the top that those or what is above them read.
     fn read_above(&self, number: usize) -> Set<SlotId> {
-        let mut read = self.needed.clone();
-        for step in &self.steps[..number] {
-            defines(step).iter().for_each(|slot| {
-                read.remove(slot);
-            });
-            read.extend(uses(step));
-        }
-        read
+        read_above(&self.steps[..number], &self.needed)
     }
 
     /// Merges the rows of a plan before a step.
@@ -403,7 +473,7 @@ impl Merging<'_> {
             self.corrections.extend(conditions.into_iter().map(correction));
         }
         let count = (self.counts || taken.is_some()).then(|| self.slots.unnamed(SlotKind::Any));
-        let estimated_rows = if keys.len() == 1 { rows.min(self.nodes.max(1.0)) } else { rows };
+        let estimated_rows = if keys.len() == 1 { rows.min(self.facts.nodes.max(1.0)) } else { rows };
         *share *= estimated_rows / rows.max(f64::MIN_POSITIVE);
         // A number that something is taken off must be that of all such edges.
         let whole_for = taken.map(|taken| taken.ends[0]);

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use model::{Direction, Set, Span, Value};
 
 use super::super::count_matches::cannot_fail;
+use super::terms::{binary, case, equal, function, has_type, integer, is_same, reads, replace, slot};
 use super::uses;
 use crate::plan::conditions::{add_conjuncts, at, conjunction};
-use crate::plan::{Aggregate, BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
 /// See the module.
@@ -31,17 +32,17 @@ pub(super) struct Taken {
 }
 
 /// The edge of a step, as it is followed.
-struct Followed<'s> {
-    from: SlotId,
-    to: SlotId,
+pub(super) struct Followed<'s> {
+    pub(super) from: SlotId,
+    pub(super) to: SlotId,
     /// `None` if nobody reads it.
-    edge: Option<SlotId>,
-    direction: Direction,
-    types: &'s [Arc<str>],
+    pub(super) edge: Option<SlotId>,
+    pub(super) direction: Direction,
+    pub(super) types: &'s [Arc<str>],
 }
 
 /// The edge of an expansion that takes any edge.
-fn followed(step: &Operator) -> Option<Followed<'_>> {
+pub(super) fn followed(step: &Operator) -> Option<Followed<'_>> {
     match &step.kind {
         OperatorKind::Expand { from, to, edge, direction, types, choice: None, .. } => {
             Some(Followed { from: *from, to: *to, edge: *edge, direction: *direction, types })
@@ -65,16 +66,6 @@ fn conditions_on(edge: SlotId, steps: &[Operator]) -> Option<Vec<Expression>> {
         }
     }
     Some(conditions)
-}
-
-/// Reads another slot in the place of one.
-fn replace(expression: &mut Expression, of: SlotId, by: SlotId) {
-    if let ExpressionKind::Slot(slot) = &mut expression.kind
-        && *slot == of
-    {
-        *slot = by;
-    }
-    expression.operands_mut().into_iter().for_each(|operand| replace(operand, of, by));
 }
 
 impl Taken {
@@ -139,7 +130,7 @@ impl Taken {
                 None => vec![self.has_place_of(&followed, read)],
             };
             let mut conditions: Vec<Expression> =
-                is_place.into_iter().chain(self.has_type_of(&followed, read)).collect();
+                is_place.into_iter().chain(has_type(read, followed.types, &self.types)).collect();
             for condition in &self.conditions {
                 let mut of_later = condition.clone();
                 replace(&mut of_later, self.edge, read);
@@ -177,69 +168,4 @@ impl Taken {
         };
         place.unwrap_or_else(always)
     }
-
-    /// True if an edge has a type that the merged ones may have; `None` if it must have.
-    fn has_type_of(&self, edge: &Followed<'_>, read: SlotId) -> Option<Expression> {
-        let is_one = self.types.is_empty()
-            || (!edge.types.is_empty() && edge.types.iter().all(|name| self.types.contains(name)));
-        if is_one {
-            return None;
-        }
-        let names = self.types.iter().map(|name| Value::from(&**name)).collect::<Vec<Value>>();
-        let names = at(Span::default(), ExpressionKind::Literal(Value::from(names)));
-        Some(binary(BinaryOperator::In, function("type", read), names))
-    }
-}
-
-/// The number of rows, less another or one where a condition holds.
-pub(super) fn less(weight: SlotId, amount: Option<SlotId>, condition: Expression) -> Expression {
-    let amount = amount.map_or_else(|| integer(1), slot);
-    case(condition, binary(BinaryOperator::Subtract, slot(weight), amount), slot(weight))
-}
-
-/// The number of rows of a group, each of which stands for the number in a slot, or for one.
-pub(super) fn number_of_rows(count: SlotId, weight: Option<SlotId>) -> Aggregate {
-    let function = Arc::from(if weight.is_some() { "sum" } else { "count" });
-    let arguments = weight.map(slot).into_iter().collect();
-    Aggregate { slot: count, function, distinct: false, arguments, span: Span::default() }
-}
-
-/// The condition that a number of rows is not zero.
-pub(super) fn is_left(weight: SlotId) -> Expression {
-    binary(BinaryOperator::Greater, slot(weight), integer(0))
-}
-
-fn reads(expression: &Expression, slot: SlotId) -> bool {
-    let mut read = Set::default();
-    expression.free_slots(&mut read);
-    read.contains(&slot)
-}
-
-pub(super) fn slot(slot: SlotId) -> Expression {
-    at(Span::default(), ExpressionKind::Slot(slot))
-}
-
-fn integer(number: i64) -> Expression {
-    at(Span::default(), ExpressionKind::Literal(Value::Int(number)))
-}
-
-fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
-    at(Span::default(), ExpressionKind::Binary { operator, left: Box::new(left), right: Box::new(right) })
-}
-
-fn is_same(left: Expression, right: Expression) -> Expression {
-    binary(BinaryOperator::Equal, left, right)
-}
-
-fn equal(left: SlotId, right: SlotId) -> Expression {
-    is_same(slot(left), slot(right))
-}
-
-fn function(name: &str, of: SlotId) -> Expression {
-    at(Span::default(), ExpressionKind::Function { name: Arc::from(name), arguments: vec![slot(of)] })
-}
-
-fn case(condition: Expression, then: Expression, otherwise: Expression) -> Expression {
-    let (whens, otherwise) = (vec![(condition, then)], Some(Box::new(otherwise)));
-    at(Span::default(), ExpressionKind::Case { operand: None, whens, otherwise })
 }

@@ -1,0 +1,328 @@
+//! Trails counted as walks, less those that take an edge again (inclusion and exclusion).
+//!
+//! Before: a step whose edge must differ from two or more edges of its pattern, which are not read above. After: the rows
+//! before it are merged without regard to those edges and followed to wherever they lead, and for each of those edges the rows
+//! that could take it again, whose end is then known without following anything, are taken off. The edges of a row differ from each
+//! other, so that a step takes at most one of them again: there are no further terms.
+//!
+//! The rows before the step are made once for each term, each time merged by what that term reads of them, and so on down the
+//! pattern.
+
+use model::{Direction, Set};
+
+use super::taken::{Followed, followed};
+use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, replace, slot, sum};
+use super::{Facts, KEYS_MAX, Rows, defines, read_above, uses};
+use crate::plan::conditions::conjunction;
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
+use crate::slots::Slots;
+
+/// Fewest edges that the last edge must differ from. One alone is told by its ends, see [`super::taken`].
+const OTHERS_MIN: usize = 2;
+/// Most such edges: the terms of a pattern are the product of those of its steps.
+const OTHERS_MAX: usize = 3;
+/// Rows that a step is expected to give from which on it may pay to make those before it several times.
+const ROWS_MIN: f64 = 50_000.0;
+/// Factor by which fewer rows must be expected.
+const GAIN_MIN: f64 = 2.0;
+
+/// A step that can be counted so.
+pub(super) struct Trails {
+    /// Its number, from the top down.
+    pub(super) step: usize,
+    /// Nodes before it that are read above.
+    keys: Vec<SlotId>,
+    /// Its end, if that is read above and was not known before.
+    end: Option<SlotId>,
+    /// Its edge, if that is read above.
+    edge: Option<SlotId>,
+    /// Conditions right above it on what it gives.
+    conditions: Vec<Expression>,
+    returns: Vec<Return>,
+}
+
+/// A way to take an edge again.
+struct Return {
+    edge: SlotId,
+    /// The end of that edge from which the step starts then.
+    from: SlotId,
+    /// The end to which it leads.
+    to: SlotId,
+    conditions: Vec<Expression>,
+}
+
+/// The steps below the one that is counted, and what they start from.
+pub(super) struct Below<'s> {
+    pub(super) steps: &'s [Operator],
+    pub(super) bottom: &'s Operator,
+}
+
+impl Trails {
+    /// The topmost step that can be counted so, if that may pay.
+    pub(super) fn of(
+        steps: &[Operator],
+        bottom: &Operator,
+        needed: &Set<SlotId>,
+        slots: &Slots,
+        facts: &Facts,
+    ) -> Option<Trails> {
+        if bottom.is_correlated() {
+            return None;
+        }
+        let is_last = |step: &Operator| matches!(&step.kind, OperatorKind::Expand { distinct_from, .. } if distinct_from.len() >= OTHERS_MIN);
+        let number = steps.iter().position(is_last)?;
+        let trails = Trails::at(number, steps, needed, slots)?;
+        trails.pays(steps, bottom, facts).then_some(trails)
+    }
+
+    fn at(number: usize, steps: &[Operator], needed: &Set<SlotId>, slots: &Slots) -> Option<Trails> {
+        let OperatorKind::Expand { into, distinct_from, .. } = &steps[number].kind else { return None };
+        let last = followed(&steps[number])?;
+        let read = read_above(&steps[..number], needed);
+        let is_read = |edge: &SlotId| read.contains(edge);
+        if distinct_from.len() > OTHERS_MAX || distinct_from.iter().any(is_read) {
+            return None;
+        }
+        let mut returns = Vec::new();
+        for &edge in distinct_from {
+            let own =
+                (number + 1..steps.len()).find(|&at| followed(&steps[at]).is_some_and(|it| it.edge == Some(edge)))?;
+            let is_dropped = |step: &Operator| matches!(step.kind, OperatorKind::Project { .. });
+            if steps[number + 1..own].iter().any(is_dropped) {
+                return None;
+            }
+            returns.extend(ways_again(&last, &followed(&steps[own])?, edge));
+        }
+        let end = (!into && read.contains(&last.to)).then_some(last.to);
+        let edge = last.edge.filter(is_read);
+        let is_new = |slot: &SlotId| Some(*slot) == end || Some(*slot) == edge;
+        let mut keys: Vec<SlotId> = read.iter().copied().filter(|slot| !is_new(slot)).collect();
+        keys.sort_unstable();
+        let are_nodes = keys.iter().all(|key| slots.kind(*key) == SlotKind::Node);
+        let conditions = conditions_above(&steps[..number]);
+        (are_nodes && keys.len() < KEYS_MAX).then_some(Trails { step: number, keys, end, edge, conditions, returns })
+    }
+
+    /// True if fewer rows are expected to be made.
+    fn pays(&self, steps: &[Operator], bottom: &Operator, facts: &Facts) -> bool {
+        if facts.is_always() {
+            return true;
+        }
+        let rows = steps[self.step].estimated_rows;
+        let below = steps.get(self.step + 1).unwrap_or(bottom).estimated_rows.max(1.0);
+        let (merged, terms) = (self.merged(steps, bottom, facts).min(below), (1 + self.returns.len()) as f64);
+        if matches!(steps[self.step].kind, OperatorKind::Expand { into: true, .. }) {
+            // Few edges lead back, but each row before the step is a search.
+            return below >= super::ROWS_MIN && below >= GAIN_MIN * terms * merged;
+        }
+        let made = below * terms + merged * (rows / below);
+        rows >= ROWS_MIN && rows >= GAIN_MIN * made
+    }
+
+    /// Rows that are expected before the step once they are merged.
+    fn merged(&self, steps: &[Operator], bottom: &Operator, facts: &Facts) -> f64 {
+        let nodes = facts.nodes.max(1.0);
+        let started: Vec<SlotId> = bottom.defined_slots();
+        let is_start = |key: &&SlotId| started.contains(*key);
+        let starts = if self.keys.iter().any(|key| is_start(&key)) { bottom.estimated_rows.max(1.0) } else { 1.0 };
+        let others = self.keys.iter().filter(|key| !is_start(key)).count() as i32 + 1;
+        // Where several edges of a node must lead to the same one, the number of paths is not that of the nodes on them.
+        let rows = steps[self.step + 1..].iter().map(|step| step.estimated_rows).chain([bottom.estimated_rows]);
+        let rows: Vec<f64> = rows.collect();
+        let fan_outs = rows.windows(2).map(|rows| rows[0] / rows[1].max(1.0));
+        let paths = fan_outs.map(|fan_out| facts.different_ends(fan_out)).product::<f64>();
+        (starts * nodes.powi(others)).min(bottom.estimated_rows.max(1.0) * paths)
+    }
+
+    /// The rows above the step, merged, and the slot with the number that each stands for.
+    pub(super) fn counted(
+        self,
+        step: Operator,
+        below: &Below<'_>,
+        slots: &mut Slots,
+        facts: &Facts,
+    ) -> (Operator, SlotId) {
+        let facts = &Facts { is_term: true, ..*facts };
+        let estimated_rows = step.estimated_rows.min(facts.nodes.max(1.0).powi(self.given().len() as i32));
+        let mut branches = Vec::with_capacity(1 + self.returns.len());
+        branches.push(self.walks(step.clone(), below, slots, facts));
+        for again in &self.returns {
+            branches.push(self.taken_again(again, &step, below, slots, facts));
+        }
+        let signed = slots.unnamed(SlotKind::Any);
+        let given = |number: SlotId| self.given().into_iter().chain([number]).collect::<Vec<SlotId>>();
+        let rows = branches.iter().map(|(branch, _)| branch.estimated_rows).sum();
+        let branches = branches.into_iter().map(|(branch, number)| (branch, given(number))).collect();
+        let union = operator(rows, OperatorKind::Union { branches, slots: given(signed) });
+        let number = slots.unnamed(SlotKind::Any);
+        let keys = self.given().into_iter().map(|key| (key, slot(key))).collect();
+        let aggregates = vec![sum(number, slot(signed))];
+        let kind = OperatorKind::Aggregate { input: Box::new(union), keys, aggregates };
+        let input = Box::new(operator(estimated_rows, kind));
+        (operator(estimated_rows, OperatorKind::Filter { input, predicate: is_left(number) }), number)
+    }
+
+    /// The node that a row above the step has and no other row, if it has but one.
+    pub(super) fn only_node(&self) -> Option<SlotId> {
+        let [node] = self.given()[..] else { return None };
+        Some(node)
+    }
+
+    /// Nodes of the rows above the step.
+    fn given(&self) -> Vec<SlotId> {
+        self.keys.iter().copied().chain(self.end).chain(self.edge).collect()
+    }
+
+    /// The rows that the step gives if it may take each edge, and the slot with their number.
+    fn walks(&self, mut step: Operator, below: &Below<'_>, slots: &mut Slots, facts: &Facts) -> (Operator, SlotId) {
+        let rows_before = step.estimated_rows;
+        let OperatorKind::Expand { input, from, edge, to, into, distinct_from, .. } = &mut step.kind else {
+            return (step, slots.unnamed(SlotKind::Any));
+        };
+        let needed: Set<SlotId> = self.keys.iter().copied().chain([*from]).chain(into.then_some(*to)).collect();
+        let Rows { plan, weight, .. } = facts.rows(below.steps.to_vec(), below.bottom.clone(), needed.clone(), slots);
+        let mut keys: Vec<SlotId> = needed.into_iter().collect();
+        keys.sort_unstable();
+        let below_rows = plan.estimated_rows;
+        let merged_rows = below_rows.min(facts.nodes.max(1.0).powi(keys.len() as i32));
+        let count = slots.unnamed(SlotKind::Any);
+        let kind = OperatorKind::PartialAggregate {
+            input: Box::new(plan),
+            slots: keys,
+            weight,
+            count: Some(count),
+            whole_for: None,
+        };
+        **input = operator(merged_rows, kind);
+        (*edge, *distinct_from) = (self.edge, Vec::new());
+        let rows = rows_before * merged_rows / below_rows.max(1.0);
+        step.estimated_rows = rows;
+        for predicate in self.conditions.iter().cloned() {
+            step = operator(rows, OperatorKind::Filter { input: Box::new(step), predicate });
+        }
+        let number = slots.unnamed(SlotKind::Any);
+        let keys = self.given().into_iter().map(|key| (key, slot(key))).collect();
+        let kind = OperatorKind::Aggregate { input: Box::new(step), keys, aggregates: vec![sum(number, slot(count))] };
+        (operator(rows, kind), number)
+    }
+
+    /// The rows that the step gives by taking an edge again, and the slot with their number, which is negative.
+    fn taken_again(
+        &self,
+        again: &Return,
+        step: &Operator,
+        below: &Below<'_>,
+        slots: &mut Slots,
+        facts: &Facts,
+    ) -> (Operator, SlotId) {
+        let mut steps = below.steps.to_vec();
+        let mut conditions = again.conditions.clone();
+        let Some(last) = followed(step) else { return (step.clone(), slots.unnamed(SlotKind::Any)) };
+        let is_known = matches!(&step.kind, OperatorKind::Expand { into: true, .. });
+        conditions.extend((is_known && last.to != again.to).then(|| equal(last.to, again.to)));
+        let leads_back = last.from != again.from && leads_back_to(&mut steps, last.from, again.from, facts);
+        if leads_back {
+            conditions.iter_mut().for_each(|condition| replace(condition, last.from, again.from));
+        } else if last.from != again.from {
+            conditions.push(equal(last.from, again.from));
+        }
+        let known = |of: SlotId| if leads_back && of == last.from { again.from } else { of };
+        let mut needed: Set<SlotId> = self.keys.iter().map(|&key| known(key)).collect();
+        needed.extend(self.end.map(|_| known(again.to)));
+        needed.extend(self.edge.map(|_| again.edge));
+        if let Some(predicate) = conjunction(conditions) {
+            let rows = steps.first().unwrap_or(below.bottom).estimated_rows;
+            let input = Box::new(operator(1.0, OperatorKind::Unit));
+            steps.insert(0, operator(rows, OperatorKind::Filter { input, predicate }));
+        }
+        let Rows { plan, weight, .. } = facts.rows(steps, below.bottom.clone(), needed, slots);
+        let number = slots.unnamed(SlotKind::Any);
+        let each =
+            weight.map_or_else(|| integer(-1), |weight| binary(BinaryOperator::Subtract, integer(0), slot(weight)));
+        let keys = self.keys.iter().map(|&key| (key, slot(known(key))));
+        let ends = self.end.map(|end| (end, slot(known(again.to))));
+        let keys = keys.chain(ends).chain(self.edge.map(|edge| (edge, slot(again.edge)))).collect();
+        let rows = plan.estimated_rows;
+        let kind = OperatorKind::Aggregate { input: Box::new(plan), keys, aggregates: vec![sum(number, each)] };
+        (operator(rows, kind), number)
+    }
+}
+
+fn operator(estimated_rows: f64, kind: OperatorKind) -> Operator {
+    Operator { id: OperatorId(0), estimated_rows, kind }
+}
+
+/// The ways in which a step can take an edge again that an earlier one has taken. Each is another case.
+fn ways_again(last: &Followed<'_>, edge: &Followed<'_>, of: SlotId) -> Vec<Return> {
+    use Direction::{Both, In, Out};
+    let may_be = |name| last.types.is_empty() || last.types.contains(name);
+    if !edge.types.is_empty() && !edge.types.iter().any(may_be) {
+        return Vec::new();
+    }
+    let typed = has_type(of, edge.types, last.types);
+    let way = |from: SlotId, to: SlotId, conditions: Vec<Expression>| Return {
+        edge: of,
+        from,
+        to,
+        conditions: conditions.into_iter().chain(typed.clone()).collect(),
+    };
+    let (along, back) = ((edge.from, edge.to), (edge.to, edge.from));
+    let either = |name: Option<&str>| {
+        let starts_at = |node: SlotId| name.map(|name| is_same(function(name, of), slot(node)));
+        let first = way(along.0, along.1, starts_at(along.0).into_iter().collect());
+        // An edge from a node to itself is taken again in one way.
+        let no_loop = different(edge.from, edge.to);
+        let second = || way(back.0, back.1, starts_at(back.0).into_iter().chain([no_loop]).collect());
+        let is_loop = edge.from == edge.to;
+        std::iter::once(first).chain((!is_loop).then(second)).collect()
+    };
+    match (last.direction, edge.direction) {
+        (Both, _) if last.from == edge.from => vec![way(along.0, along.1, Vec::new())],
+        (Both, _) if last.from == edge.to => vec![way(back.0, back.1, Vec::new())],
+        (Both, _) => either(None),
+        (Out, Both) => either(Some("startNode")),
+        (In, Both) => either(Some("endNode")),
+        (Out, Out) | (In, In) => vec![way(along.0, along.1, Vec::new())],
+        (Out, In) | (In, Out) => vec![way(back.0, back.1, Vec::new())],
+    }
+}
+
+/// Conditions of the filters right above a step, which is the next below those steps.
+fn conditions_above(steps: &[Operator]) -> Vec<Expression> {
+    let condition = |step: &Operator| match &step.kind {
+        OperatorKind::Filter { predicate, .. } => Some(predicate.clone()),
+        _ => None,
+    };
+    steps.iter().rev().map_while(condition).collect()
+}
+
+/// Makes the step that leads to a node lead to another one, which is known before: rows in which the two are the same. False if it
+/// cannot.
+fn leads_back_to(steps: &mut [Operator], node: SlotId, known: SlotId, facts: &Facts) -> bool {
+    let leads = |step: &Operator| matches!(&step.kind, OperatorKind::Expand { to, into: false, choice: None, .. } if *to == node);
+    let Some(own) = steps.iter().position(leads) else { return false };
+    let is_condition = |step: &Operator| match &step.kind {
+        OperatorKind::Filter { predicate, .. } => !has_subplan(predicate),
+        _ => !uses(step).contains(&node),
+    };
+    let is_late = steps[..=own].iter().any(|step| defines(step).contains(&known));
+    if is_late || !steps[..own].iter().all(is_condition) {
+        return false;
+    }
+    for step in &mut steps[..own] {
+        if let OperatorKind::Filter { predicate, .. } = &mut step.kind {
+            replace(predicate, node, known);
+        }
+    }
+    if let OperatorKind::Expand { to, into, .. } = &mut steps[own].kind {
+        (*to, *into) = (known, true);
+    }
+    let share = facts.nodes.max(1.0);
+    steps[..=own].iter_mut().for_each(|step| step.estimated_rows /= share);
+    true
+}
+
+fn has_subplan(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Subquery { .. } | ExpressionKind::Path { .. })
+        || expression.operands().into_iter().any(has_subplan)
+}
