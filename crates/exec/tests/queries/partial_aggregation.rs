@@ -167,3 +167,26 @@ fn merged_rows_count_as_often_as_single_ones() {
         "only {excluded} of {compared} plans count trails as walks less those that come back"
     );
 }
+
+#[test]
+fn rows_that_may_be_others_the_next_time_are_made_once() {
+    let mut random = SeededRandom::new(7);
+    let bench = Bench::new(&crowded(&mut random));
+    let always =
+        OptimizerConfig { partial_aggregation: Use::Always, count_matches: false, ..OptimizerConfig::default() };
+    let trail = "(a)--(b)--(c)--(d) RETURN d.id, count(*)";
+    let plan = |query: String| bench.run(&query, &always, RunSettings::default()).expect("it runs").1;
+    assert!(plan(format!("MATCH {trail}")).contains("Union"));
+    assert!(plan(format!("UNWIND [1, 2] AS u MATCH (a:Thing {{id: u}}) MATCH {trail}")).contains("Union"));
+    let first = [
+        "MATCH (a:Thing) WITH a LIMIT 2",
+        "MATCH (a:Thing) WITH a SKIP 1",
+        "MATCH (a:Thing) WITH a, rand() AS r WHERE r < 0.5 WITH a",
+        "MATCH (x:Thing) CALL (x) { MATCH (x)--(a) RETURN a LIMIT 1 }",
+        "MATCH (x:Thing)--(y) WITH x, collect(y)[0] AS a",
+    ];
+    for first in first {
+        let plan = plan(format!("{first} MATCH {trail}"));
+        assert!(!plan.contains("Union"), "{first}\n{plan}");
+    }
+}

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use model::{Direction, Set, Span, Value};
 
 use super::super::count_matches::cannot_fail;
+use super::steps::uses;
 use super::terms::{binary, case, equal, function, has_type, integer, is_same, reads, replace, slot};
-use super::uses;
 use crate::plan::conditions::{add_conjuncts, at, conjunction};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;

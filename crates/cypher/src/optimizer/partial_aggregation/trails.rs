@@ -10,9 +10,10 @@
 
 use model::{Direction, Set};
 
+use super::steps::{defines, read_above, uses};
 use super::taken::{Followed, followed};
 use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, replace, slot, sum};
-use super::{Facts, KEYS_MAX, Rows, defines, read_above, uses};
+use super::{Facts, KEYS_MAX, Rows};
 use crate::plan::conditions::conjunction;
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
@@ -66,13 +67,14 @@ impl Trails {
         slots: &Slots,
         facts: &Facts,
     ) -> Option<Trails> {
-        if bottom.is_correlated() {
-            return None;
-        }
-        let is_last = |step: &Operator| matches!(&step.kind, OperatorKind::Expand { distinct_from, .. } if distinct_from.len() >= OTHERS_MIN);
+        let is_last = |step: &Operator| match &step.kind {
+            OperatorKind::Expand { distinct_from, .. } => distinct_from.len() >= OTHERS_MIN,
+            _ => false,
+        };
         let number = steps.iter().position(is_last)?;
         let trails = Trails::at(number, steps, needed, slots)?;
-        trails.pays(steps, bottom, facts).then_some(trails)
+        let is_repeatable = !bottom.is_correlated() && steps[number..].iter().chain([bottom]).all(gives_the_same);
+        (is_repeatable && trails.pays(steps, bottom, facts)).then_some(trails)
     }
 
     fn at(number: usize, steps: &[Operator], needed: &Set<SlotId>, slots: &Slots) -> Option<Trails> {
@@ -246,6 +248,39 @@ impl Trails {
         let kind = OperatorKind::Aggregate { input: Box::new(plan), keys, aggregates: vec![sum(number, each)] };
         (operator(rows, kind), number)
     }
+}
+
+/// True if an operator gives the same rows, in whatever order, each time that it runs: as they are made for each term. Not so
+/// the first of many rows, and lists and sums of floats by the order of their rows.
+fn gives_the_same(operator: &Operator) -> bool {
+    use OperatorKind as Kind;
+    let mut is_same = !operator.is_random();
+    operator.each(&mut |operator| {
+        is_same &= matches!(
+            operator.kind,
+            Kind::Unit
+                | Kind::Argument { .. }
+                | Kind::NodeScan { .. }
+                | Kind::NodeLookup { .. }
+                | Kind::NodeUnionScan { .. }
+                | Kind::IndexSeek { .. }
+                | Kind::NodeById { .. }
+                | Kind::EdgeById { .. }
+                | Kind::Expand { .. }
+                | Kind::VariableExpand { .. }
+                | Kind::Intersect { .. }
+                | Kind::Filter { .. }
+                | Kind::Project { .. }
+                | Kind::Extend { .. }
+                | Kind::Unwind { .. }
+                | Kind::Distinct { .. }
+                | Kind::Optional { .. }
+                | Kind::SemiApply { .. }
+                | Kind::CrossProduct { .. }
+                | Kind::HashJoin { .. }
+        );
+    });
+    is_same
 }
 
 fn operator(estimated_rows: f64, kind: OperatorKind) -> Operator {
