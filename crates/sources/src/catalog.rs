@@ -138,7 +138,7 @@ impl Catalog {
     }
 
     /// Writes names in foreign keys as the tables and columns have them, in databases to which case means nothing.
-    #[cfg(any(feature = "sqlite", feature = "duckdb"))]
+    #[cfg(feature = "embedded")]
     pub(crate) fn settle_references(&mut self) {
         let settled = |table: &Table| {
             let own =

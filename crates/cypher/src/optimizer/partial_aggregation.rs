@@ -71,7 +71,7 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
     has_merged
 }
 
-/// What is known of the graph, and the use that is to be made of the rule.
+/// Facts about the graph, and the use that is to be made of the rule.
 struct Facts {
     nodes: f64,
     of_rule: Use,

@@ -81,16 +81,7 @@ fn query(random: &mut SeededRandom) -> String {
             }
         }
     };
-    let mut conditions: Vec<String> = (0..writer.random.below(2)).map(|_| writer.condition()).collect();
-    for at in 1..=4 {
-        let name = format!("r{at}");
-        if text.contains(&format!("[{name}")) && writer.random.chance(50) {
-            conditions.push(format!("{name}.since {}", ["> 1", "= 2", "<> 1", "IN [1, 3]"][writer.random.index(4)]));
-        }
-    }
-    if text.contains("(h)") {
-        conditions.push(format!("h.{0} = {1}.{0}", ["age", "half"][writer.random.index(2)], writer.node()));
-    }
+    let conditions = conditions(&mut writer, &text);
     if !conditions.is_empty() {
         text += &format!(" WHERE {}", conditions.join(" AND "));
     }
@@ -113,6 +104,21 @@ fn query(random: &mut SeededRandom) -> String {
         return format!("{text}{clause} RETURN {a}.id, sum({edge}.since), max({edge}.since), count(*)");
     }
     format!("{text}{clause} RETURN {returned}")
+}
+
+/// Conditions on what a pattern names.
+fn conditions(writer: &mut Writer<'_>, pattern: &str) -> Vec<String> {
+    let mut conditions: Vec<String> = (0..writer.random.below(2)).map(|_| writer.condition()).collect();
+    for at in 1..=4 {
+        let name = format!("r{at}");
+        if pattern.contains(&format!("[{name}")) && writer.random.chance(50) {
+            conditions.push(format!("{name}.since {}", ["> 1", "= 2", "<> 1", "IN [1, 3]"][writer.random.index(4)]));
+        }
+    }
+    if pattern.contains("(h)") {
+        conditions.push(format!("h.{0} = {1}.{0}", ["age", "half"][writer.random.index(2)], writer.node()));
+    }
+    conditions
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Trails {
         let is_start = |key: &&SlotId| started.contains(*key);
         let starts = if self.keys.iter().any(|key| is_start(&key)) { bottom.estimated_rows.max(1.0) } else { 1.0 };
         let others = self.keys.iter().filter(|key| !is_start(key)).count() as i32 + 1;
-        // Where several edges of a node must lead to the same one, the number of paths is not that of the nodes on them.
+        // Parallel edges make many rows of the same nodes.
         let rows = steps[self.step + 1..].iter().map(|step| step.estimated_rows).chain([bottom.estimated_rows]);
         let rows: Vec<f64> = rows.collect();
         let fan_outs = rows.windows(2).map(|rows| rows[0] / rows[1].max(1.0));
@@ -265,7 +265,6 @@ fn gives_the_same(operator: &Operator) -> bool {
                 | Kind::NodeUnionScan { .. }
                 | Kind::IndexSeek { .. }
                 | Kind::NodeById { .. }
-                | Kind::EdgeById { .. }
                 | Kind::Expand { .. }
                 | Kind::VariableExpand { .. }
                 | Kind::Intersect { .. }
