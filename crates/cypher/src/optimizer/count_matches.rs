@@ -83,8 +83,11 @@ pub(super) struct Reader<'o> {
 }
 
 impl<'o> Reader<'o> {
-    /// An aggregation, or a `Distinct` that is read as a whole; `None` if it is no such operator.
+    /// An aggregation, or a `Distinct` that is read as a whole; `None` if it is no such operator, or reads something else of equal rows.
     pub(super) fn of(operator: &'o mut Operator, read: Read) -> Option<Reader<'o>> {
+        if operator.expressions().into_iter().any(Expression::is_random) {
+            return None;
+        }
         let mut needed = Set::default();
         match &mut operator.kind {
             OperatorKind::Aggregate { input, keys, aggregates } => {

@@ -50,8 +50,7 @@ pub(super) fn rewrite_all(root: &mut Operator, slots: &mut Slots, of_rule: Use, 
 }
 
 fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use, context: &CompileContext<'_>) -> bool {
-    let is_random = operator.expressions().into_iter().any(Expression::is_random);
-    let Some(mut reader) = Reader::of(operator, read).filter(|_| !is_random) else { return false };
+    let Some(mut reader) = Reader::of(operator, read) else { return false };
     let plan = take_input(reader.input);
     // A path of a fixed length is as many steps.
     let written = written_out(&plan, slots).map(|(written, _)| written);
@@ -118,7 +117,7 @@ impl Facts {
         slots: &mut Slots,
     ) -> Rows {
         let (mut weight, mut start) = (None, different_nodes(&bottom));
-        let trails = Trails::of(&steps, &bottom, &needed, slots, self);
+        let trails = Trails::of(&steps, &bottom, &needed, slots, self, counts);
         let has_counted = trails.is_some();
         if let Some(trails) = trails {
             let mut below = steps.split_off(trails.step);
@@ -245,7 +244,11 @@ impl Merging<'_> {
             && (self.facts.is_term || self.facts.is_always());
         let makes_rows = match &step.kind {
             // An end that nobody reads is counted.
-            OperatorKind::Expand { to, edge, into: false, .. } => is_read(to) || edge.as_ref().is_some_and(is_read),
+            // Unless it must differ from others, which makes each a row.
+            OperatorKind::Expand { to, edge, into: false, distinct_from, .. } => {
+                let differs = self.facts.is_term && !distinct_from.is_empty();
+                is_read(to) || edge.as_ref().is_some_and(is_read) || differs
+            }
             OperatorKind::VariableExpand { to, edges, into: false, .. } => {
                 is_read(to) || edges.as_ref().is_some_and(is_read)
             }

@@ -252,7 +252,12 @@ impl<'a> Problem<'a> {
         let is_node = |slot| self.graph.nodes.iter().any(|node| node.slot == slot);
         let shares = self.cost.selectivities(&predicates, &|slot| is_node(slot).then(|| self.labels_of(slot)));
         for (predicate, selectivity) in predicates.into_iter().zip(shares) {
-            let needs = self.needs(predicate);
+            let mut needs = self.needs(predicate);
+            if predicate.is_random() {
+                // Asked of each match, not of what matches begin with.
+                needs.extend(self.graph.nodes.iter().map(|node| node.slot));
+                needs.extend(self.graph.edges.iter().map(|edge| edge.slot));
+            }
             let kind = ConditionKind::Predicate(predicate.clone());
             self.conditions.push(Condition { kind, needs, selectivity });
         }

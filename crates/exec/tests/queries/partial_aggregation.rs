@@ -196,3 +196,48 @@ fn rows_that_may_be_others_the_next_time_are_made_once() {
         assert!(!plan.contains("Union"), "{first}\n{plan}");
     }
 }
+
+#[test]
+fn random_values_are_drawn_for_each_match() {
+    let mut statements = vec!["UNWIND range(1, 40) AS i CREATE (:Thing {id: i})".to_string()];
+    statements.push("MATCH (a:Thing), (b:Thing) WHERE b.id - a.id IN [1, 2, 3] CREATE (a)-[:KNOWS]->(b)".to_string());
+    let bench = Bench::new(&statements);
+    let always = OptimizerConfig { partial_aggregation: Use::Always, ..OptimizerConfig::default() };
+    let pattern = "MATCH (a)-->(b)-->(c)-->(d)";
+    let counts = |query: &str| {
+        let rows = bench.run(query, &always, RunSettings::default()).expect("it runs").0;
+        let number =
+            |row: &String| row.rsplit(", ").next().and_then(|last| last.parse::<u64>().ok()).expect("a number");
+        rows.iter().map(number).collect::<Vec<u64>>()
+    };
+    let all = counts(&format!("{pattern} RETURN count(*)"))[0];
+    // 945 matches, so that fewer than 300 of one kind come once in 10^30 times.
+    assert!(all > 900);
+    let some = counts(&format!("{pattern} WHERE rand() < 0.5 RETURN count(*)"))[0];
+    assert!((300..all - 300).contains(&some), "{some} of {all}");
+    let parts = counts(&format!("{pattern} RETURN rand() < 0.5 AS x, count(*)"));
+    assert!(parts.len() == 2 && parts.iter().all(|part| *part >= 300), "{parts:?}");
+}
+
+#[test]
+fn conditions_that_may_fail_are_asked_of_matches_only() {
+    let statements = [
+        "CREATE (:Thing {id: 100, z: 0})",
+        "UNWIND range(0, 9) AS i CREATE (:Thing {id: i, z: 5})",
+        "MATCH (q {id: 100}), (h {id: 0}) CREATE (q)-[:KNOWS {since: 0}]->(h)",
+        "UNWIND range(1, 60) AS i MATCH (a {id: i % 10}), (b {id: (i * 7 + i / 10) % 10}) CREATE (a)-[:KNOWS {since: 5}]->(b)",
+    ];
+    let bench = Bench::new(&statements.map(str::to_string));
+    let always =
+        OptimizerConfig { partial_aggregation: Use::Always, count_matches: false, ..OptimizerConfig::default() };
+    for query in [
+        "MATCH (a {id: 100})--(b)--(c)--(d) WHERE 100 / d.z > 1 RETURN count(*)",
+        "MATCH (a {id: 100})--(b)--(c)-[r]-(d) WHERE 10 / r.since > 1 RETURN count(*)",
+        "MATCH (a {id: 100})--(b)--(c)--(d)--(e) WHERE 100 / e.z > 1 RETURN e.id, count(*)",
+    ] {
+        let expected = bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("no trail leads back");
+        let found = bench.run(query, &always, RunSettings::default()).expect("no trail leads back");
+        assert!(found.1.contains("Union"), "{}", found.1);
+        assert_eq!(found.0, expected.0, "{query}");
+    }
+}

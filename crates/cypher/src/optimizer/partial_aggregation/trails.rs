@@ -10,6 +10,7 @@
 
 use model::{Direction, Set};
 
+use super::super::count_matches::cannot_fail;
 use super::steps::{defines, read_above, uses};
 use super::taken::{Followed, followed};
 use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, replace, slot, sum};
@@ -24,6 +25,8 @@ const OTHERS_MIN: usize = 2;
 const OTHERS_MAX: usize = 3;
 /// Rows that a step is expected to give from which on it may pay to make those before it several times.
 const ROWS_MIN: f64 = 50_000.0;
+/// Rows that a step is expected to give up to which their number surely fits 64 bits.
+const ROWS_MAX: f64 = 1e15;
 /// Factor by which fewer rows must be expected.
 const GAIN_MIN: f64 = 2.0;
 
@@ -66,6 +69,7 @@ impl Trails {
         needed: &Set<SlotId>,
         slots: &Slots,
         facts: &Facts,
+        counts: bool,
     ) -> Option<Trails> {
         let is_last = |step: &Operator| match &step.kind {
             OperatorKind::Expand { distinct_from, .. } => distinct_from.len() >= OTHERS_MIN,
@@ -74,7 +78,9 @@ impl Trails {
         let number = steps.iter().position(is_last)?;
         let trails = Trails::at(number, steps, needed, slots)?;
         let is_repeatable = !bottom.is_correlated() && steps[number..].iter().chain([bottom]).all(gives_the_same);
-        (is_repeatable && trails.pays(steps, bottom, facts)).then_some(trails)
+        // Nobody asks for the number, which may be too large.
+        let fits = counts || steps[number].estimated_rows < ROWS_MAX;
+        (is_repeatable && fits && trails.pays(steps, bottom, facts)).then_some(trails)
     }
 
     fn at(number: usize, steps: &[Operator], needed: &Set<SlotId>, slots: &Slots) -> Option<Trails> {
@@ -101,7 +107,10 @@ impl Trails {
         let mut keys: Vec<SlotId> = read.iter().copied().filter(|slot| !is_new(slot)).collect();
         keys.sort_unstable();
         let are_nodes = keys.iter().all(|key| slots.kind(*key) == SlotKind::Node);
-        let conditions = conditions_above(&steps[..number]);
+        let may_fail = |condition: &Expression| !read.iter().any(|slot| cannot_fail(condition, *slot));
+        let mut conditions = conditions_above(&steps[..number]);
+        // Of rows that are taken off again no condition may be an error.
+        conditions.retain(|condition| !may_fail(condition));
         (are_nodes && keys.len() < KEYS_MAX).then_some(Trails { step: number, keys, end, edge, conditions, returns })
     }
 

@@ -139,7 +139,7 @@ impl ExpandInto {
         chunk: &Chunk,
         side: &Side,
         expand: &model::Expand,
-        found: &mut Vec<(u32, EdgeValue)>,
+        found: &mut Found,
     ) -> Result<u64> {
         if side.rows.is_empty() {
             return Ok(0);
@@ -151,7 +151,7 @@ impl ExpandInto {
         let mut batch = EdgeBatch::default();
         let mut walked = 0;
         let taken = &self.hop.distinct_from;
-        while cursor.next(&mut batch)? {
+        while !found.is_full() && cursor.next(&mut batch)? {
             scope.runtime.environment.interrupt.check()?;
             walked += batch.len() as u64;
             for index in 0..batch.len() {
@@ -164,9 +164,12 @@ impl ExpandInto {
                 while next != NO_ROW {
                     let row = side.rows[next as usize];
                     if taken.is_empty() || !is_taken(chunk, taken, row as usize, edge.id) {
-                        found.push((row, edge));
+                        found.edges.push((row, edge));
                     }
                     next = wanted.next[next as usize];
+                }
+                if found.is_full() {
+                    break;
                 }
             }
         }
@@ -174,12 +177,15 @@ impl ExpandInto {
     }
 
     /// The same, by the lists of all nodes.
-    fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed<'_>, found: &mut Vec<(u32, EdgeValue)>) {
+    fn find_listed(&self, chunk: &Chunk, ends: &Ends, listed: &mut Listed<'_>, found: &mut Found) {
         let Listed { lists, numbers } = listed;
         let lists = lists.reader();
         let taken = &self.hop.distinct_from;
         let with_edges = self.hop.edge_ids() == EdgeIds::Include;
         for (index, &row) in ends.rows.iter().enumerate() {
+            if found.is_full() {
+                return;
+            }
             let (from, to) = (ends.from[index], ends.to[index]);
             let (number, wanted) = (numbers.number(from), numbers.number(to));
             let list = lists.list(number);
@@ -190,11 +196,74 @@ impl ExpandInto {
                     false => EdgeValue::default(),
                 };
                 if taken.is_empty() || !is_taken(chunk, taken, row as usize, edge.id) {
-                    found.push((row, edge));
+                    found.edges.push((row, edge));
                 }
             }
         }
     }
+
+    /// The edges of each row of a chunk, in the order of the rows; `None` if they are too many to be held.
+    fn found<'m>(
+        &self,
+        scope: Scope<'_, 'm>,
+        chunk: &Chunk,
+        way: &mut Way<'m>,
+    ) -> Result<Option<Vec<(u32, EdgeValue)>>> {
+        let Hop { direction, types, .. } = &self.hop;
+        let mut found = Found { edges: Vec::new(), edges_max: if chunk.rows > 1 { FOUND_MAX } else { usize::MAX } };
+        let view = scope.runtime.view();
+        let Some(expand) = expansion(view.view(), *direction, types, self.hop.edge_ids()) else {
+            return Ok(Some(Vec::new()));
+        };
+        let against = model::Expand { direction: direction.reverse(), ..expand.clone() };
+        let ends = self.ends(chunk);
+        let is_large = chunk.rows >= LISTED_ROWS_MIN;
+        if is_large && way.listed.is_none() {
+            way.listed = Some(Listed::new(&self.hop, scope.runtime));
+        }
+        let mut by_lists = false;
+        if let Some(listed) = way.listed.as_mut().filter(|_| is_large)
+            && listed.are_all_there(scope.runtime, std::mem::take(&mut way.walked))?
+        {
+            self.find_listed(chunk, &ends, listed, &mut found);
+            by_lists = true;
+        }
+        if !by_lists {
+            let (forth, back) = self.split(view.view(), ends, &expand)?;
+            way.walked += self.find(scope, chunk, &forth, &expand, &mut found)?;
+            way.walked += self.find(scope, chunk, &back, &against, &mut found)?;
+        }
+        if found.is_full() {
+            return Ok(None);
+        }
+        found.edges.sort_by_key(|(row, _)| *row);
+        Ok(Some(found.edges))
+    }
+}
+
+/// Edges of rows that are given together, from which on fewer rows are looked at at a time: between two nodes there may be
+/// very many.
+const FOUND_MAX: usize = 1 << 18;
+
+/// Edges that were found, with their rows.
+struct Found {
+    edges: Vec<(u32, EdgeValue)>,
+    edges_max: usize,
+}
+
+impl Found {
+    fn is_full(&self) -> bool {
+        self.edges.len() > self.edges_max
+    }
+}
+
+/// State of the search, from one chunk to the next.
+struct Way<'m> {
+    listed: Option<Listed<'m>>,
+    /// Edges followed without lists.
+    walked: u64,
+    /// Rows that are looked at at a time.
+    rows_max: usize,
 }
 
 /// Lists of neighbors.
@@ -248,46 +317,36 @@ impl Wanted {
 
 impl Physical for ExpandInto {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
-        let Hop { direction, types, keep, gives_edge, .. } = &self.hop;
-        let ids = self.hop.edge_ids();
-        let mut listed: Option<Listed<'_>> = None;
-        // Edges followed without lists.
-        let mut walked = 0;
+        let Hop { keep, gives_edge, .. } = &self.hop;
+        let mut way = Way { listed: None, walked: 0, rows_max: usize::MAX };
         self.input.run(scope, &mut |chunk| {
-            let mut found = Vec::new();
-            {
-                let view = scope.runtime.view();
-                let Some(expand) = expansion(view.view(), *direction, types, ids) else { return Ok(Flow::Continue) };
-                let against = model::Expand { direction: direction.reverse(), ..expand.clone() };
-                let ends = self.ends(&chunk);
-                let is_large = chunk.rows >= LISTED_ROWS_MIN;
-                if is_large && listed.is_none() {
-                    listed = Some(Listed::new(&self.hop, scope.runtime));
+            let mut start = 0;
+            while start < chunk.rows {
+                scope.runtime.environment.interrupt.check()?;
+                let end = chunk.rows.min(start.saturating_add(way.rows_max));
+                let part = if end - start == chunk.rows { chunk.clone() } else { chunk.slice(start, end) };
+                let Some(found) = self.found(scope, &part, &mut way)? else {
+                    way.rows_max = ((end - start) / 2).max(1);
+                    continue;
+                };
+                start = end;
+                if found.len() < FOUND_MAX / 8 {
+                    way.rows_max = way.rows_max.saturating_mul(2);
                 }
-                let mut by_lists = false;
-                if let Some(listed) = listed.as_mut().filter(|_| is_large)
-                    && listed.are_all_there(scope.runtime, std::mem::take(&mut walked))?
-                {
-                    self.find_listed(&chunk, &ends, listed, &mut found);
-                    by_lists = true;
+                if found.is_empty() {
+                    continue;
                 }
-                if !by_lists {
-                    let (forth, back) = self.split(view.view(), ends, &expand)?;
-                    walked += self.find(scope, &chunk, &forth, &expand, &mut found)?;
-                    walked += self.find(scope, &chunk, &back, &against, &mut found)?;
+                let rows: Vec<u32> = found.iter().map(|(row, _)| *row).collect();
+                let mut columns = gather_columns(&part, keep, &rows);
+                if *gives_edge {
+                    let edges = found.iter().map(|(_, edge)| *edge).collect();
+                    columns.push(Arc::new(Column::new(ColumnData::Edge(edges))));
+                }
+                if sink(Chunk { rows: rows.len(), columns })? == Flow::Stop {
+                    return Ok(Flow::Stop);
                 }
             }
-            if found.is_empty() {
-                return Ok(Flow::Continue);
-            }
-            found.sort_by_key(|(row, _)| *row);
-            let rows: Vec<u32> = found.iter().map(|(row, _)| *row).collect();
-            let mut columns = gather_columns(&chunk, keep, &rows);
-            if *gives_edge {
-                let edges = found.iter().map(|(_, edge)| *edge).collect();
-                columns.push(Arc::new(Column::new(ColumnData::Edge(edges))));
-            }
-            sink(Chunk { rows: rows.len(), columns })
+            Ok(Flow::Continue)
         })
     }
 }
