@@ -70,6 +70,11 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
     has_merged
 }
 
+/// An operator that has no number yet.
+fn operator(estimated_rows: f64, kind: OperatorKind) -> Operator {
+    Operator { id: OperatorId(0), estimated_rows, kind }
+}
+
 /// Facts about the graph, and the use that is to be made of the rule.
 struct Facts {
     nodes: f64,
@@ -91,12 +96,12 @@ impl Facts {
         self.of_rule == Use::Always
     }
 
-    /// True if a node has so many edges that several of them must lead to the same node.
+    /// True if some of the edges of a node must be parallel.
     fn is_crowded(&self, fan_out: f64) -> bool {
         fan_out >= self.nodes * CROWDED_SHARE
     }
 
-    /// Different nodes that so many edges of a node are expected to lead to.
+    /// Expected number of distinct neighbors of a node with that many edges.
     fn different_ends(&self, fan_out: f64) -> f64 {
         fan_out.min((self.nodes * CROWDED_SHARE).max(1.0))
     }
@@ -224,9 +229,9 @@ impl Merging<'_> {
             let less = self.slots.unnamed(SlotKind::Any);
             let items = vec![(less, correction.left_of(weight))];
             let kind = OperatorKind::Extend { input: Box::new(step), items };
-            let extended = Operator { id: OperatorId(0), estimated_rows: rows, kind };
+            let extended = operator(rows, kind);
             let kind = OperatorKind::Filter { input: Box::new(extended), predicate: terms::is_left(less) };
-            step = Operator { id: OperatorId(0), estimated_rows: rows, kind };
+            step = operator(rows, kind);
             self.weight = Some(less);
         }
         if !self.counts && !self.corrections.iter().any(|of| of.step < number) {
@@ -336,7 +341,7 @@ impl Merging<'_> {
             OperatorKind::Distinct { input, slots: vec![node] }
         };
         (self.start, self.has_merged) = ((Some(node), number + 1), true);
-        Operator { id: OperatorId(0), estimated_rows, kind }
+        operator(estimated_rows, kind)
     }
 
     /// Slots of the rows after that many steps from the top that those or what is above them read.
@@ -358,7 +363,7 @@ impl Merging<'_> {
             if let Some(loops) = loops {
                 keys.push(loops.0);
                 let kind = OperatorKind::Extend { input: Box::new(input), items: vec![loops] };
-                input = Operator { id: OperatorId(0), estimated_rows: rows, kind };
+                input = operator(rows, kind);
             }
             let amount = self.weight.map(|weight| slot.unwrap_or(weight));
             let conditions = taken.allow(&mut self.steps, slot, self.slots);
@@ -373,6 +378,6 @@ impl Merging<'_> {
         let (input, weight) = (Box::new(input), self.weight);
         let kind = OperatorKind::PartialAggregate { input, slots: keys, weight, count, whole_for };
         (self.weight, self.has_merged) = (count, true);
-        Operator { id: OperatorId(0), estimated_rows, kind }
+        operator(estimated_rows, kind)
     }
 }

@@ -241,3 +241,22 @@ fn conditions_that_may_fail_are_asked_of_matches_only() {
         assert_eq!(found.0, expected.0, "{query}");
     }
 }
+
+#[test]
+fn many_parallel_edges_back_are_given_in_parts() {
+    // More for the rows of a batch than are held at a time.
+    let edges = 600;
+    let create = |from: u32, to: u32| {
+        format!(
+            "MATCH (a {{id: {from}}}), (b {{id: {to}}}) UNWIND range(1, {edges}) AS t CREATE (a)-[:KNOWS {{since: t}}]->(b)"
+        )
+    };
+    let bench = Bench::new(&["CREATE (:Thing {id: 0}), (:Thing {id: 1})".to_string(), create(0, 1), create(1, 0)]);
+    let query = "MATCH (a:Thing {id: 0})-[r]->(b:Thing {id: 1}) MATCH (b)-[s]->(a)
+        RETURN count(*), sum(r.since), sum(s.since), count(DISTINCT r), count(DISTINCT s)";
+    let plain = OptimizerConfig { intersections: false, reorder_patterns: false, ..OptimizerConfig::none() };
+    let sum = edges * edges * (edges + 1) / 2;
+    let found = bench.run(query, &plain, RunSettings::default()).expect("it runs");
+    assert!(found.1.contains("(b)-[s]->(a) into"), "{}", found.1);
+    assert_eq!(found.0, [format!("{}, {sum}, {sum}, {edges}, {edges}", edges * edges)]);
+}

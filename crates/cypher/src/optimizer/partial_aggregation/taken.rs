@@ -9,8 +9,8 @@ use model::{Direction, Set, Span, Value};
 
 use super::super::count_matches::cannot_fail;
 use super::steps::uses;
-use super::terms::{binary, case, equal, function, has_type, integer, is_same, reads, replace, slot};
-use crate::plan::conditions::{add_conjuncts, at, conjunction};
+use super::terms::{binary, case, equal, function, has_type, integer, is_same, reads, slot};
+use crate::plan::conditions::{add_conjuncts, at, conjunction, replace_slot};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
@@ -133,7 +133,7 @@ impl Taken {
                 is_place.into_iter().chain(has_type(read, followed.types, &self.types)).collect();
             for condition in &self.conditions {
                 let mut of_later = condition.clone();
-                replace(&mut of_later, self.edge, read);
+                replace_slot(&mut of_later, self.edge, read);
                 conditions.push(of_later);
             }
             let condition = conjunction(conditions);

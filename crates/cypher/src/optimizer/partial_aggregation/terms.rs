@@ -81,13 +81,3 @@ pub(super) fn has_type(edge: SlotId, of_edge: &[Arc<str>], types: &[Arc<str>]) -
     let names = at(Span::default(), ExpressionKind::Literal(Value::from(names)));
     Some(binary(BinaryOperator::In, function("type", edge), names))
 }
-
-/// Reads another slot in the place of one.
-pub(super) fn replace(expression: &mut Expression, of: SlotId, by: SlotId) {
-    if let ExpressionKind::Slot(slot) = &mut expression.kind
-        && *slot == of
-    {
-        *slot = by;
-    }
-    expression.operands_mut().into_iter().for_each(|operand| replace(operand, of, by));
-}

@@ -13,10 +13,10 @@ use model::{Direction, Set};
 use super::super::count_matches::cannot_fail;
 use super::steps::{defines, read_above, uses};
 use super::taken::{Followed, followed};
-use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, replace, slot, sum};
-use super::{Facts, KEYS_MAX, Rows};
-use crate::plan::conditions::conjunction;
-use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
+use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, slot, sum};
+use super::{Facts, KEYS_MAX, Rows, operator};
+use crate::plan::conditions::{conjunction, replace_slot};
+use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
 /// Fewest edges that the last edge must differ from. One alone is told by its ends, see [`super::taken`].
@@ -165,12 +165,9 @@ impl Trails {
         let rows = branches.iter().map(|(branch, _)| branch.estimated_rows).sum();
         let branches = branches.into_iter().map(|(branch, number)| (branch, given(number))).collect();
         let union = operator(rows, OperatorKind::Union { branches, slots: given(signed) });
-        let number = slots.unnamed(SlotKind::Any);
-        let keys = self.given().into_iter().map(|key| (key, slot(key))).collect();
-        let aggregates = vec![sum(number, slot(signed))];
-        let kind = OperatorKind::Aggregate { input: Box::new(union), keys, aggregates };
-        let input = Box::new(operator(estimated_rows, kind));
-        (operator(estimated_rows, OperatorKind::Filter { input, predicate: is_left(number) }), number)
+        let (summed, number) = self.summed(union, signed, estimated_rows, slots);
+        let kind = OperatorKind::Filter { input: Box::new(summed), predicate: is_left(number) };
+        (operator(estimated_rows, kind), number)
     }
 
     /// The node that a row above the step has and no other row, if it has but one.
@@ -211,10 +208,15 @@ impl Trails {
         for predicate in self.conditions.iter().cloned() {
             step = operator(rows, OperatorKind::Filter { input: Box::new(step), predicate });
         }
+        self.summed(step, count, rows, slots)
+    }
+
+    /// Rows with what the step gives, and the slot with the sum of their numbers.
+    fn summed(&self, rows: Operator, count: SlotId, estimated_rows: f64, slots: &mut Slots) -> (Operator, SlotId) {
         let number = slots.unnamed(SlotKind::Any);
         let keys = self.given().into_iter().map(|key| (key, slot(key))).collect();
-        let kind = OperatorKind::Aggregate { input: Box::new(step), keys, aggregates: vec![sum(number, slot(count))] };
-        (operator(rows, kind), number)
+        let kind = OperatorKind::Aggregate { input: Box::new(rows), keys, aggregates: vec![sum(number, slot(count))] };
+        (operator(estimated_rows, kind), number)
     }
 
     /// The rows that the step gives by taking an edge again, and the slot with their number, which is negative.
@@ -233,7 +235,7 @@ impl Trails {
         conditions.extend((is_known && last.to != again.to).then(|| equal(last.to, again.to)));
         let leads_back = last.from != again.from && leads_back_to(&mut steps, last.from, again.from, facts);
         if leads_back {
-            conditions.iter_mut().for_each(|condition| replace(condition, last.from, again.from));
+            conditions.iter_mut().for_each(|condition| replace_slot(condition, last.from, again.from));
         } else if last.from != again.from {
             conditions.push(equal(last.from, again.from));
         }
@@ -289,10 +291,6 @@ fn gives_the_same(operator: &Operator) -> bool {
         );
     });
     is_same
-}
-
-fn operator(estimated_rows: f64, kind: OperatorKind) -> Operator {
-    Operator { id: OperatorId(0), estimated_rows, kind }
 }
 
 /// The ways in which a step can take an edge again that an earlier one has taken. Each is another case.
@@ -354,7 +352,7 @@ fn leads_back_to(steps: &mut [Operator], node: SlotId, known: SlotId, facts: &Fa
     }
     for step in &mut steps[..own] {
         if let OperatorKind::Filter { predicate, .. } = &mut step.kind {
-            replace(predicate, node, known);
+            replace_slot(predicate, node, known);
         }
     }
     if let OperatorKind::Expand { to, into, .. } = &mut steps[own].kind {
