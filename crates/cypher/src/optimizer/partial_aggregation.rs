@@ -35,6 +35,8 @@ const FAN_OUT_MIN: f64 = 2.0;
 const ROWS_MIN: f64 = 2_000.0;
 /// Nodes that are few to start from.
 const STARTS_MAX: f64 = 16.0;
+/// The same where the rule is always used, as by tests with small graphs.
+const STARTS_MAX_ALWAYS: f64 = 2.0;
 /// Share of all nodes that a node has edges to, on the average, from which on several of them are parallel.
 const CROWDED_SHARE: f64 = 0.05;
 /// The most slots that are compared.
@@ -94,6 +96,11 @@ struct Rows {
 impl Facts {
     fn is_always(&self) -> bool {
         self.of_rule == Use::Always
+    }
+
+    /// True if these are few nodes to start from.
+    fn are_few(&self, nodes: f64) -> bool {
+        nodes <= if self.is_always() { STARTS_MAX_ALWAYS } else { STARTS_MAX }
     }
 
     /// True if some of the edges of a node must be parallel.
@@ -258,6 +265,8 @@ impl Merging<'_> {
                 is_read(to) || edges.as_ref().is_some_and(is_read)
             }
             OperatorKind::Optional { .. } | OperatorKind::Apply { .. } => defines(step).iter().any(is_read),
+            // It compares lists for each row, and takes off edges of earlier steps by their ends alone where nobody reads edges.
+            OperatorKind::Intersect { .. } => true,
             _ => leads_back,
         };
         let makes_many = match &step.kind {
@@ -307,7 +316,7 @@ impl Merging<'_> {
     fn merges_pairs(&self, taken: &Taken) -> bool {
         let before = self.rows_before(taken.own);
         let fan_out = self.steps[taken.own].estimated_rows / before;
-        taken.only_loops || self.facts.is_always() || before <= STARTS_MAX || self.facts.is_crowded(fan_out)
+        taken.only_loops || self.facts.is_always() || self.facts.are_few(before) || self.facts.is_crowded(fan_out)
     }
 
     /// The node that a step starts from, if it may come again, and the step's edge is one that a step above must differ from.

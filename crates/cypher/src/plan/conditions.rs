@@ -11,6 +11,12 @@ pub(crate) fn at(span: Span, kind: ExpressionKind) -> Expression {
     Expression { kind, span }
 }
 
+/// The condition that the node or edge in a slot carries labels, or a type.
+pub(crate) fn has_labels(slot: SlotId, labels: Vec<Arc<str>>, span: Span) -> Expression {
+    let object = Box::new(at(span, ExpressionKind::Slot(slot)));
+    at(span, ExpressionKind::HasLabels { object, labels })
+}
+
 /// Adds an expression to a list of which all must be true; conjunctions are taken apart.
 pub(crate) fn add_conjuncts(expression: Expression, conjuncts: &mut Vec<Expression>) {
     match expression.kind {

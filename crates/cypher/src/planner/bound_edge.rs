@@ -6,7 +6,7 @@ use model::{Direction, Result, Span, error};
 
 use super::{Planner, Stream};
 use crate::binder::tree::GraphEdge;
-use crate::plan::conditions::at;
+use crate::plan::conditions::{at, has_labels};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, OperatorKind, SlotId};
 
 impl Planner<'_> {
@@ -14,10 +14,7 @@ impl Planner<'_> {
         let span = edge.span;
         let mut checks = vec![at(span, ExpressionKind::IsNotNull(Box::new(slot(edge.slot, span))))];
         if !edge.types.is_empty() {
-            let is_type = |name: &Arc<str>| {
-                let object = Box::new(slot(edge.slot, span));
-                at(span, ExpressionKind::HasLabels { object, labels: vec![name.clone()] })
-            };
+            let is_type = |name: &Arc<str>| has_labels(edge.slot, vec![name.clone()], span);
             let mut types: Vec<Expression> = edge.types.iter().map(is_type).collect();
             checks.push(if types.len() == 1 { types.swap_remove(0) } else { at(span, ExpressionKind::Or(types)) });
         }

@@ -13,7 +13,7 @@ use super::{Planner, Stream};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::binder::{Hint, HintKind};
 use crate::optimizer::nullability::never_null;
-use crate::plan::conditions::at;
+use crate::plan::conditions::{at, has_labels};
 use crate::plan::{
     BinaryOperator, Expression, ExpressionKind, LookupValue, OperatorKind, QuantifierKind, SlotId, SlotKind,
 };
@@ -394,9 +394,4 @@ impl Planner<'_> {
 
 fn not(expression: Expression) -> Expression {
     at(expression.span, ExpressionKind::Not(Box::new(expression)))
-}
-
-pub(super) fn has_labels(slot: SlotId, labels: Vec<Arc<str>>, span: Span) -> Expression {
-    let object = Box::new(at(span, ExpressionKind::Slot(slot)));
-    at(span, ExpressionKind::HasLabels { object, labels })
 }

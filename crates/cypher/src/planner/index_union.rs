@@ -6,11 +6,10 @@
 use model::{Set, Value};
 
 use super::graph_order::SEEK_ROWS_MAX;
-use super::graph_plan::has_labels;
 use super::seek::{Seek, SeekTarget, seeks};
 use super::step::{Condition, ConditionKind, Lookup, Problem};
 use super::{Planner, Stream, operator};
-use crate::plan::conditions::{add_conjuncts, at, replace_slot};
+use crate::plan::conditions::{add_conjuncts, at, has_labels, replace_slot};
 use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotId};
 
 /// Most parts of a disjunction that is answered so. Each part leaves out all before it, so that a plan grows with their square.

@@ -136,7 +136,7 @@ fn merged_rows_count_as_often_as_single_ones() {
     ];
     let plain = RunSettings::default();
     let threads = RunSettings { threads: 3, parallel_nodes_min: 0, batch_rows: 2, ..plain };
-    let (mut compared, mut merged, mut taken_off, mut different, mut excluded) = (0, 0, 0, 0, 0);
+    let (mut compared, mut merged, mut taken_off, mut different, mut excluded, mut intersected) = (0, 0, 0, 0, 0, 0);
     for round in 0..rounds {
         let statements = crowded(&mut random);
         let bench = Bench::new(&statements);
@@ -162,12 +162,16 @@ fn merged_rows_count_as_often_as_single_ones() {
                 let is_whole = found.1.contains("whole for each");
                 let counts = found.1.lines().filter(|line| line.trim_start().starts_with("Aggregate")).count();
                 different += u64::from(is_whole && counts > 1);
+                let operators: Vec<&str> = found.1.lines().map(str::trim_start).collect();
+                let is_merged = |pair: &[&str]| pair[0].starts_with("Intersect") && pair[1].starts_with("PartialAgg");
+                intersected += u64::from(operators.windows(2).any(is_merged));
             }
         }
     }
     assert!(merged * 5 > compared, "only {merged} of {compared} plans merge rows");
     assert!(taken_off * 20 > compared, "only {taken_off} of {compared} plans take edges off");
     assert!(different * 200 > compared, "only {different} of {compared} plans merge the nodes that they start from");
+    assert!(intersected * 500 > compared, "only {intersected} of {compared} plans merge rows before an intersection");
     assert!(
         excluded * 10 > compared,
         "only {excluded} of {compared} plans count trails as walks less those that come back"

@@ -51,6 +51,15 @@ pub(super) fn followed(step: &Operator) -> Option<Followed<'_>> {
     }
 }
 
+/// True if of the edges of an earlier step only those from a node to itself can come again in a step: both are followed in one
+/// direction, one after the other.
+pub(super) fn only_loops_again(steps: &[Operator], number: usize, edge: SlotId) -> bool {
+    let earlier = steps[number + 1..].iter().filter_map(followed).find(|earlier| earlier.edge == Some(edge));
+    earlier.zip(followed(&steps[number])).is_some_and(|(earlier, next)| {
+        next.from == earlier.to && next.direction == earlier.direction && next.direction != Direction::Both
+    })
+}
+
 /// The conditions on an edge among steps; `None` if they read it in another way, or one could fail for another edge.
 fn conditions_on(edge: SlotId, steps: &[Operator]) -> Option<Vec<Expression>> {
     let mut conditions = Vec::new();
@@ -87,11 +96,7 @@ impl Taken {
         {
             return None;
         }
-        let is_next = |at: usize| {
-            followed(&steps[at])
-                .is_some_and(|next| next.from == to && next.direction == direction && direction != Direction::Both)
-        };
-        let only_loops = later.as_slice() == [number] && is_next(number);
+        let only_loops = later.as_slice() == [number] && only_loops_again(steps, number, edge);
         Some(Taken { edge, ends: [from, to], direction, types: types.to_vec(), conditions, later, only_loops, own })
     }
 

@@ -1,6 +1,6 @@
 //! Trails counted as walks, less those that take an edge again (inclusion and exclusion).
 //!
-//! Before: a step whose edge must differ from two or more edges of its pattern, which are not read above. After: the rows
+//! Before: a step whose edge must differ from other edges of its pattern, which are not read above. After: the rows
 //! before it are merged without regard to those edges and followed to wherever they lead, and for each of those edges the rows
 //! that could take it again, whose end is then known without following anything, are taken off. The edges of a row differ from each
 //! other, so that a step takes at most one of them again: there are no further terms.
@@ -12,16 +12,14 @@ use model::{Direction, Set};
 
 use super::super::count_matches::cannot_fail;
 use super::steps::{defines, read_above, uses};
-use super::taken::{Followed, followed};
+use super::taken::{Followed, followed, only_loops_again};
 use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, slot, sum};
 use super::{Facts, KEYS_MAX, Rows, operator};
 use crate::plan::conditions::{conjunction, replace_slot};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
-/// Fewest edges that the last edge must differ from. One alone is told by its ends, see [`super::taken`].
-const OTHERS_MIN: usize = 2;
-/// Most such edges: the terms of a pattern are the product of those of its steps.
+/// Most edges that the last edge must differ from: the terms of a pattern are the product of those of its steps.
 const OTHERS_MAX: usize = 3;
 /// Rows that a step is expected to give from which on it may pay to make those before it several times.
 const ROWS_MIN: f64 = 50_000.0;
@@ -71,11 +69,17 @@ impl Trails {
         facts: &Facts,
         counts: bool,
     ) -> Option<Trails> {
-        let is_last = |step: &Operator| match &step.kind {
-            OperatorKind::Expand { distinct_from, .. } => distinct_from.len() >= OTHERS_MIN,
+        let are_few = facts.are_few(bottom.estimated_rows);
+        let is_last = |at: &usize| match &steps[*at].kind {
+            OperatorKind::Expand { distinct_from, .. } => match distinct_from[..] {
+                [] => false,
+                // One alone is told by its ends, see [`super::taken`], where these are few or only loops come again.
+                [other] => !are_few && !only_loops_again(steps, *at, other),
+                _ => true,
+            },
             _ => false,
         };
-        let number = steps.iter().position(is_last)?;
+        let number = (0..steps.len()).find(is_last)?;
         let trails = Trails::at(number, steps, needed, slots)?;
         let is_repeatable = !bottom.is_correlated() && steps[number..].iter().chain([bottom]).all(gives_the_same);
         // Nobody asks for the number, which may be too large.
