@@ -56,5 +56,3 @@ mod walks;
 mod weights;
 #[path = "algorithms/windows.rs"]
 mod windows;
-#[path = "algorithms/workspace.rs"]
-mod workspace;

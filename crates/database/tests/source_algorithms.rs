@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use model::procedure::{GraphAccess, ProcedureContext, Procedures, Unaccounted};
+use model::procedure::{GraphAccess, ProcedureContext, Procedures, Unaccounted, Workspace};
 use model::store::{EdgeIds, EdgeStream};
-use model::{Column, GraphStore, Interrupt, MemoryBudget, ReadView, Value};
+use model::{Column, ErrorCode, GraphStore, Interrupt, MemoryBudget, ReadView, Result, Value};
 use rusqlite::Connection;
 use sources::connect::connect;
 use sources::definition::GraphDefinition;
@@ -16,6 +16,7 @@ use sources::store::{Environment, SourceStore};
 use testing::graphs::{EdgeGroup, GraphData, NodeGroup};
 use testing::random::{SeededRandom, seed_or};
 use testing::simulation::CountingClock;
+use testing::workspace::Limited;
 use testing::{Folder, ReferenceStore};
 
 const DEFINITION: &str = r#"{
@@ -82,13 +83,24 @@ fn statements(data: &GraphData) -> String {
 
 /// The rows of a procedure, with nodes by their `uid`, in order.
 fn call(view: &dyn ReadView, name: &str, settings: &[(&str, Value)]) -> Vec<Vec<Value>> {
+    let found = call_within(view, name, settings, &Unaccounted, &Interrupt::new());
+    found.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The same with limits.
+fn call_within(
+    view: &dyn ReadView,
+    name: &str,
+    settings: &[(&str, Value)],
+    workspace: &dyn Workspace,
+    interrupt: &Interrupt,
+) -> Result<Vec<Vec<Value>>> {
     let uid = view.schema().property_key("uid").unwrap();
     let mut procedures = Procedures::default();
     analytics::procedures().into_iter().for_each(|procedure| procedures.register(procedure));
-    let (interrupt, clock) = (Interrupt::new(), CountingClock::default());
+    let clock = CountingClock::default();
     let graph = GraphAccess::Read(view);
-    let mut context =
-        ProcedureContext { graph, interrupt: &interrupt, threads: 2, clock: &clock, workspace: &Unaccounted };
+    let mut context = ProcedureContext { graph, interrupt, threads: 2, clock: &clock, workspace };
     let settings = Value::map(settings.iter().map(|(name, value)| (Arc::from(*name), value.clone())));
     let mut rows = Vec::new();
     let mut sink = |columns: Vec<Column>| {
@@ -98,7 +110,7 @@ fn call(view: &dyn ReadView, name: &str, settings: &[(&str, Value)]) -> Vec<Vec<
         Ok(true)
     };
     let procedure = procedures.find(name).unwrap_or_else(|| panic!("no procedure is called {name}"));
-    procedure.call(&mut context, &[settings], &mut sink).unwrap_or_else(|error| panic!("{name}: {error}"));
+    procedure.call(&mut context, &[settings], &mut sink)?;
     for value in rows.iter_mut().flatten() {
         match value {
             Value::Node(node) => *value = view.node_properties(&[*node], &[uid]).unwrap()[0].value(0),
@@ -107,7 +119,7 @@ fn call(view: &dyn ReadView, name: &str, settings: &[(&str, Value)]) -> Vec<Vec<
         }
     }
     rows.sort();
-    rows
+    Ok(rows)
 }
 
 /// Numbers of components as the least `uid` of each.
@@ -187,6 +199,43 @@ fn algorithms_give_the_same_on_a_source_and_on_its_copy() {
             let (found, expected) = both(name, &settings);
             let cost = |rows: &[Vec<Value>]| rows.iter().map(|row| vec![row[1].clone()]).collect::<Vec<_>>();
             check_rows(name, seed, &cost(&found), &cost(&expected));
+        }
+    }
+}
+
+/// Edges of a source are copied to temporary files for the passes of an algorithm that streams them.
+#[test]
+fn a_full_disk_and_a_cancel_while_rows_are_copied_leave_nothing_behind() {
+    const PLENTY: usize = 1 << 30;
+    let definition = GraphDefinition::from_json(DEFINITION).unwrap();
+    let folder = Folder::new();
+    let file = folder.path().join("roads.db");
+    let data = graph(&mut SeededRandom::new(seed_or(11)));
+    Connection::open(&file).unwrap().execute_batch(&statements(&data)).unwrap();
+    let connector = connect(&format!("sqlite:{}", file.display()), &definition).unwrap();
+    let environment = Environment { memory: MemoryBudget::unlimited(), clock: Arc::new(CountingClock::default()) };
+    let source = SourceStore::new(Arc::new(definition), connector, 3, environment).unwrap();
+    let view = source.view();
+    for (name, way) in [("algo.wcc", "streaming"), ("algo.pagerank", "streaming"), ("algo.kcore", "streaming")] {
+        let settings = [("execution", Value::string(way))];
+        let run =
+            |workspace: &Limited, interrupt: &Interrupt| call_within(&view, name, &settings, workspace, interrupt);
+        let all = Limited::new(PLENTY, PLENTY);
+        let expected = call(&view, name, &[]);
+        let found = run(&all, &Interrupt::new()).unwrap();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        assert!(all.peak_on_disk() > 0, "{name} copies rows");
+        all.assert_all_given_back(name);
+        for part in [0, 1, 5, 9] {
+            let workspace = Limited::new(PLENTY, all.peak_on_disk() * part / 10);
+            assert_eq!(run(&workspace, &Interrupt::new()).unwrap_err().code(), ErrorCode::DiskFull, "{name}, {part}");
+            workspace.assert_all_given_back(name);
+        }
+        for file in 0..all.files_made() {
+            let interrupt = Interrupt::new();
+            let workspace = Limited::new(PLENTY, PLENTY).cancelling_at(file, &interrupt);
+            assert_eq!(run(&workspace, &interrupt).unwrap_err().code(), ErrorCode::Cancelled, "{name}, file {file}");
+            workspace.assert_all_given_back(name);
         }
     }
 }

@@ -11,6 +11,7 @@
 //! - [`golden`]: text files of graphs, queries and expected results.
 //! - [`folder`]: a folder on the real disk for one test.
 //! - [`simulation`]: an operating system in memory that fails on purpose.
+//! - [`workspace`]: a workspace of procedures with limits that counts what is held.
 //! - [`memory`]: the memory of this process, as the operating system counts it.
 //! - [`servers`]: PostgreSQL, Redis and MariaDB, real ones, started for a test process.
 //! - [`scalars`]: values of time at their limits, identifiers, and points.
@@ -29,6 +30,7 @@ pub mod scalars;
 pub mod servers;
 pub mod simulation;
 pub mod store_contract;
+pub mod workspace;
 
 pub use folder::Folder;
 pub use reference_store::ReferenceStore;

@@ -6,7 +6,7 @@ use model::platform::Clock;
 use model::procedure::{GraphAccess, ProcedureContext, ProcedureMode, Procedures, Workspace};
 use model::{GraphStore, Interrupt, NodeId, Result, Value};
 
-use crate::workspace::Limited;
+use testing::workspace::Limited;
 
 /// A clock that moves on by a millisecond each time it is asked.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use testing::ReferenceStore;
 use testing::graphs::{Kronecker, kronecker};
 
 use crate::generated::{DIRECTIONS, assert_close, on_all_graphs, turned, view_of};
-use crate::workspace::Limited;
+use testing::workspace::Limited;
 
 /// Counts over how many edges something comes, weighted by how often it was sent: an edge's value grows by one with each
 /// iteration, or by a million if it is sent over backwards. The state is wide, so that few fit.

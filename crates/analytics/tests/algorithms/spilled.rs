@@ -9,7 +9,7 @@ use testing::graphs::erdos_renyi;
 
 use crate::call::{call, call_within, number};
 use crate::generated::{DIRECTIONS, on_all_graphs};
-use crate::workspace::Limited;
+use testing::workspace::Limited;
 
 /// The first column of an algorithm over streamed rows, with buffers of a few entries.
 fn run<A: Algorithm>(store: &ReferenceStore, direction: Direction, config: &A::Config, spills: bool) -> Column {

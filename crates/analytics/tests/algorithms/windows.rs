@@ -7,7 +7,7 @@ use testing::random::SeededRandom;
 
 use crate::call::{by_number, call, call_within, number};
 use crate::generated::{DIRECTIONS, on_all_graphs};
-use crate::workspace::Limited;
+use testing::workspace::Limited;
 
 /// As much as any of these graphs needs.
 const PLENTY: usize = 1 << 30;

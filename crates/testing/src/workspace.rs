@@ -9,7 +9,7 @@ use model::procedure::Workspace;
 use model::{Interrupt, Result};
 
 /// A workspace with limited bytes of memory and of disk.
-pub(crate) struct Limited {
+pub struct Limited {
     memory: usize,
     disk: usize,
     used: AtomicUsize,
@@ -29,12 +29,13 @@ struct Files {
 }
 
 impl Limited {
-    pub(crate) fn new(memory: usize, disk: usize) -> Limited {
+    /// With bytes of memory, and bytes of files that may lie on disk at a time.
+    pub fn new(memory: usize, disk: usize) -> Limited {
         Limited { memory, disk, used: 0.into(), peak: 0.into(), files: Arc::default(), cancel: None, promised: 0 }
     }
 
     /// Reports `bytes` bytes more than there are.
-    pub(crate) fn promising(mut self, bytes: usize) -> Limited {
+    pub fn promising(mut self, bytes: usize) -> Limited {
         self.promised = bytes;
         self
     }
@@ -44,28 +45,28 @@ impl Limited {
     }
 
     /// Cancels when the file of that number is asked for.
-    pub(crate) fn cancelling_at(mut self, file: usize, interrupt: &Interrupt) -> Limited {
+    pub fn cancelling_at(mut self, file: usize, interrupt: &Interrupt) -> Limited {
         self.cancel = Some((file, interrupt.clone()));
         self
     }
 
     /// The most memory that was held at a time.
-    pub(crate) fn peak(&self) -> usize {
+    pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }
 
     /// Files that were made.
-    pub(crate) fn files_made(&self) -> usize {
+    pub fn files_made(&self) -> usize {
         self.files.made.load(Ordering::Relaxed)
     }
 
     /// The most bytes that lay in files at a time.
-    pub(crate) fn peak_on_disk(&self) -> usize {
+    pub fn peak_on_disk(&self) -> usize {
         self.files.peak.load(Ordering::Relaxed)
     }
 
     /// Fails if anything is still held.
-    pub(crate) fn assert_all_given_back(&self, name: &str) {
+    pub fn assert_all_given_back(&self, name: &str) {
         assert_eq!(self.used.load(Ordering::Relaxed), 0, "{name}: memory is given back");
         assert_eq!(self.files.open.load(Ordering::Relaxed), 0, "{name}: files are closed");
         assert_eq!(self.files.bytes.load(Ordering::Relaxed), 0, "{name}: files are empty");
