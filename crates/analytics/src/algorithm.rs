@@ -15,7 +15,7 @@ pub(crate) use calls::{Around, GraphProcedure, procedures_of};
 
 pub use crate::graph::Needs;
 
-use crate::graph::{Execution, Graph, Passes, Selection};
+use crate::graph::{Execution, Graph, Selection, Work};
 use crate::held::SearchContext;
 use crate::settings::{Settings, Table};
 
@@ -150,9 +150,9 @@ pub trait Algorithm: Send + Sync + 'static {
     fn spilled_bytes(_config: &Self::Config, _is_weighted: bool) -> Option<usize> {
         None
     }
-    /// The passes over all edges that a run makes at the most; `None` where their number depends on the graph, or their time was not
-    /// measured: then `estimate` tells none.
-    fn passes(_config: &Self::Config, _is_weighted: bool) -> Option<Passes> {
+    /// The most work that a run does; `None` where it depends on more of the graph than is known, or its time was not measured:
+    /// then `estimate` tells none.
+    fn work(_config: &Self::Config, _is_weighted: bool) -> Option<Work> {
         None
     }
     /// Runs. Progress is reported in iterations or edges; every loop over edges checks for interruption.

@@ -5,11 +5,13 @@
 //!
 //! - [`both`]: rows of both sides at once.
 //! - [`choice`]: which way to read, what it needs, and how that is shown.
-//! - [`pass_time`]: how long passes take.
+//! - [`degrees`]: degrees that nodes are expected to have.
+//! - [`work`]: time that a run takes.
 
 pub(crate) mod both;
 pub(crate) mod choice;
-pub(crate) mod pass_time;
+pub(crate) mod degrees;
+pub(crate) mod work;
 
 use std::sync::Arc;
 
@@ -23,7 +25,8 @@ pub use crate::execution::{Execution, Pace};
 pub use crate::projection::Selection;
 pub use crate::rows::{RowBlock, RowSink, Rows, Side};
 pub use choice::{Estimate, Needs};
-pub use pass_time::{Kernel, PassCost, Passes};
+pub use degrees::Degrees;
+pub use work::{Kernel, PassCost, Work};
 
 use crate::graph_view::GraphView;
 use crate::numbering::Numbering;

@@ -483,8 +483,8 @@ fn estimate<A: Algorithm>(
     let selection = asked.selection(context);
     let choice = asked.choice(&selection, around, context.workspace.bytes_free() as u64, nodes);
     let estimate = choice.choose(&asked.settings)?;
-    let passes = A::passes(&asked.config, asked.weight.is_some());
-    let seconds = |estimate: &Estimate| passes.and_then(|passes| estimate.seconds(passes, asked.needs.sides));
+    let work = A::work(&asked.config, asked.weight.is_some());
+    let seconds = |estimate: &Estimate| work.and_then(|work| estimate.seconds(work, &selection));
     send_row(sink, &choice::row(&estimate, seconds(&estimate), choice.alternatives(seconds)))
 }
 

@@ -14,8 +14,8 @@ use model::value::Value;
 use super::pagerank::general::{self, Formula};
 use super::pagerank::{self, Config, PageRank, Personalized};
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::SCORE;
-use crate::graph::{Execution, Graph, Passes};
+use crate::graph::work::SCORE;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
 use crate::settings::Settings;
@@ -60,8 +60,8 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
-    fn passes(config: &Personalized, is_weighted: bool) -> Option<Passes> {
-        (!is_weighted).then_some(Passes { count: config.config.max_iterations, kernel: SCORE })
+    fn work(config: &Personalized, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: config.config.max_iterations, kernel: SCORE })
     }
 
     fn run(graph: &Graph<'_>, config: &Personalized, run: &Run<'_>) -> Result<Outcome> {

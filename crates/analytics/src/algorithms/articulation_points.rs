@@ -11,7 +11,8 @@ use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::blocks::{Blocks, NODE_BYTES, NONE};
-use crate::graph::{Execution, Graph};
+use crate::graph::work::LOW_POINTS;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::settings::Settings;
@@ -90,6 +91,10 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 0,
             executions: &[Execution::Memory, Execution::Streaming],
         }
+    }
+
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: 1, kernel: LOW_POINTS })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -20,7 +20,8 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::work::PATHS;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::many_sources::{add_up, cheapest, distances, threads_expected};
 use crate::procedure::{column, distribution};
@@ -165,6 +166,12 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 0,
             executions: &[Execution::Memory],
         }
+    }
+
+    fn work(asked: &Asked, is_weighted: bool) -> Option<Work> {
+        let given = asked.sources.as_ref().map(|nodes| nodes.len() as u64);
+        let nodes = given.or(asked.config.sampling_size);
+        (!is_weighted).then_some(Work::PassPerNode { nodes, kernel: PATHS })
     }
 
     fn run(graph: &Graph<'_>, asked: &Asked, run: &Run<'_>) -> Result<Outcome> {

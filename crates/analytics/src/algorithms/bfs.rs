@@ -20,7 +20,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::work::SEARCH;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks};
@@ -257,6 +258,10 @@ impl crate::Algorithm for Algorithm {
     fn figures_bytes(_config: &Config, _is_weighted: bool) -> Option<usize> {
         // The distance, and bits: the frontier, the next one, what is not reached yet. Lists of a frontier are short.
         Some(size_of::<u32>() + 1)
+    }
+
+    fn work(_config: &Config, _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: 1, kernel: SEARCH })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

@@ -24,8 +24,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::VOTE;
-use crate::graph::{Execution, Graph, Passes, Rows};
+use crate::graph::work::VOTE;
+use crate::graph::{Execution, Graph, Rows, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::parallel::split_mut;
@@ -394,8 +394,8 @@ impl crate::Algorithm for Algorithm {
         Some(size_of::<u32>() + 1)
     }
 
-    fn passes(config: &Config, _is_weighted: bool) -> Option<Passes> {
-        Some(Passes { count: config.max_iterations, kernel: VOTE })
+    fn work(config: &Config, _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: config.max_iterations, kernel: VOTE })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

@@ -13,7 +13,8 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::work::SEARCH_OF_MANY;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::many_sources::distances::{self, Sums};
 use crate::procedure::{column, distribution};
@@ -110,6 +111,10 @@ impl crate::Algorithm for Algorithm {
 
     fn needs(_config: &Formula, is_weighted: bool) -> Needs {
         needs(is_weighted)
+    }
+
+    fn work(_config: &Formula, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::PassPerNode { nodes: None, kernel: SEARCH_OF_MANY })
     }
 
     fn run(graph: &Graph<'_>, config: &Formula, run: &Run<'_>) -> Result<Outcome> {

@@ -11,8 +11,8 @@ use model::interrupt::Interrupt;
 use model::store::{Direction, ReadView};
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::COUNT;
-use crate::graph::{Execution, Graph, Passes, Side};
+use crate::graph::work::COUNT;
+use crate::graph::{Execution, Graph, Side, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, distribution};
 use crate::pull::Pull;
@@ -73,8 +73,8 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
-    fn passes(_config: &(), is_weighted: bool) -> Option<Passes> {
-        (!is_weighted).then_some(Passes { count: 1, kernel: COUNT })
+    fn work(_config: &(), is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: 1, kernel: COUNT })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

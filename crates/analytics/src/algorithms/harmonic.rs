@@ -12,7 +12,8 @@ use model::store::{Direction, ReadView};
 
 use super::closeness;
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::Graph;
+use crate::graph::work::SEARCH_OF_MANY;
+use crate::graph::{Graph, Work};
 use crate::graph_view::GraphView;
 use crate::many_sources::distances;
 use crate::procedure::{column, distribution};
@@ -68,6 +69,10 @@ impl crate::Algorithm for Algorithm {
 
     fn needs(_config: &(), is_weighted: bool) -> Needs {
         closeness::needs(is_weighted)
+    }
+
+    fn work(_config: &(), is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::PassPerNode { nodes: None, kernel: SEARCH_OF_MANY })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

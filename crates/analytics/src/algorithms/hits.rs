@@ -14,8 +14,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::SCORE;
-use crate::graph::{Execution, Graph, Passes, Side};
+use crate::graph::work::SCORE;
+use crate::graph::{Execution, Graph, Side, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::pull::{Pull, largest_change, normalize};
@@ -142,8 +142,8 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
-    fn passes(config: &Config, is_weighted: bool) -> Option<Passes> {
-        (!is_weighted).then_some(Passes { count: 2 * config.max_iterations, kernel: SCORE })
+    fn work(config: &Config, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: 2 * config.max_iterations, kernel: SCORE })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

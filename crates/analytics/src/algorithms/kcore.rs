@@ -23,7 +23,8 @@ use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::both::Distinct;
-use crate::graph::{Execution, Graph};
+use crate::graph::work::PEEL;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::huge;
 use crate::procedure::column;
@@ -175,6 +176,10 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 2 * size_of::<u32>(),
             executions: &[Execution::Memory, Execution::Streaming],
         }
+    }
+
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: 1, kernel: PEEL })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -14,7 +14,7 @@ use model::value::Value;
 
 use super::triangles::{self, Triads};
 use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::Graph;
+use crate::graph::{Graph, Work};
 use crate::graph_view::GraphView;
 use crate::procedure::column;
 use crate::settings::Settings;
@@ -75,6 +75,10 @@ impl crate::Algorithm for Algorithm {
 
     fn needs(_config: &(), _is_weighted: bool) -> Needs {
         triangles::needs()
+    }
+
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(triangles::WORK)
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -19,7 +19,8 @@ use model::store::{Direction, ReadView};
 
 use super::louvain::{self, Communities, STATS, YIELDS};
 use crate::algorithm::{About, Follows, Needs, Outcome, Run, Shape};
-use crate::graph::Graph;
+use crate::graph::work::REFINE;
+use crate::graph::{Graph, Work};
 use crate::graph_view::GraphView;
 use crate::network::{Members, Moving, Network, Partition, move_nodes, unfold};
 use crate::random::Random;
@@ -230,6 +231,10 @@ impl crate::Algorithm for Algorithm {
     fn needs(config: &Config, _is_weighted: bool) -> Needs {
         // The nodes by community and where each is, what lies within and outside, the refined partition, and the places.
         louvain::shared_needs(&config.shared, 88)
+    }
+
+    fn work(_config: &Config, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: 1, kernel: REFINE })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

@@ -18,7 +18,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::work::MOVE;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::many_sources::threads_expected;
 use crate::network::{Members, Moving, Network, Partition, by_smallest_node, move_nodes, seeds, unfold};
@@ -295,6 +296,10 @@ impl crate::Algorithm for Algorithm {
 
     fn needs(config: &Config, _is_weighted: bool) -> Needs {
         shared_needs(config, 0)
+    }
+
+    fn work(_config: &Config, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: 1, kernel: MOVE })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

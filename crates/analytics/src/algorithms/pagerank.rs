@@ -27,8 +27,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::RANK;
-use crate::graph::{Execution, Graph, Passes, Rows, Side};
+use crate::graph::work::RANK;
+use crate::graph::{Execution, Graph, Rows, Side, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::program::Plain;
@@ -405,10 +405,10 @@ impl crate::Algorithm for Algorithm {
         if is_general { None } else { Some(share_bytes + 1) }
     }
 
-    fn passes(config: &Personalized, is_weighted: bool) -> Option<Passes> {
+    fn work(config: &Personalized, is_weighted: bool) -> Option<Work> {
         // Of personal ranks a pass takes more.
         let is_plain = !is_weighted && config.sources.is_empty();
-        is_plain.then_some(Passes { count: config.config.max_iterations, kernel: RANK })
+        is_plain.then_some(Work::Passes { count: config.config.max_iterations, kernel: RANK })
     }
 
     fn run(graph: &Graph<'_>, asked: &Personalized, run: &Run<'_>) -> Result<Outcome> {

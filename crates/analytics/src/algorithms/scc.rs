@@ -22,8 +22,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::DEPTH_FIRST;
-use crate::graph::{Execution, Graph, Passes};
+use crate::graph::work::DEPTH_FIRST;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::parallel::{even_ranges, map_tasks};
 use crate::procedure::column;
@@ -177,8 +177,8 @@ impl crate::Algorithm for Algorithm {
         }
     }
 
-    fn passes(_config: &(), _is_weighted: bool) -> Option<Passes> {
-        Some(Passes { count: 1, kernel: DEPTH_FIRST })
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: 1, kernel: DEPTH_FIRST })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -18,7 +18,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph, Side};
+use crate::graph::work::JOIN;
+use crate::graph::{Execution, Graph, Side, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::{column, node_column};
 use crate::settings::Settings;
@@ -283,6 +284,10 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 0,
             executions: &[Execution::Memory, Execution::Streaming],
         }
+    }
+
+    fn work(_config: &Config, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: 1, kernel: JOIN })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

@@ -19,7 +19,8 @@ use model::value::Value;
 
 use super::bfs;
 use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph};
+use crate::graph::work::SEARCH;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::settings::Settings;
@@ -101,6 +102,10 @@ impl crate::Algorithm for Algorithm {
     fn needs(_config: &Config, _is_weighted: bool) -> Needs {
         let node_bytes = size_of::<f64>() + 3 * size_of::<u32>();
         Needs { sides: Sides::Forward, node_bytes, edge_bytes: 0, executions: &Execution::ALL }
+    }
+
+    fn work(_config: &Config, is_weighted: bool) -> Option<Work> {
+        (!is_weighted).then_some(Work::Passes { count: 1, kernel: SEARCH })
     }
 
     fn run(graph: &Graph<'_>, config: &Config, run: &Run<'_>) -> Result<Outcome> {

@@ -14,7 +14,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::{Execution, Graph, RowBlock, Side};
+use crate::graph::work::LAYER;
+use crate::graph::{Execution, Graph, RowBlock, Side, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::procedure::column;
 use crate::settings::Settings;
@@ -159,6 +160,10 @@ impl crate::Algorithm for Algorithm {
             edge_bytes: 0,
             executions: &[Execution::Memory, Execution::Streaming],
         }
+    }
+
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: 1, kernel: LAYER })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -12,6 +12,7 @@ mod count;
 mod ranked;
 mod streamed;
 mod windowed;
+mod work;
 
 use model::column::{Column, ColumnData};
 use model::error::Result;
@@ -21,7 +22,7 @@ use model::value::Value;
 
 use crate::algorithm::{About, Follows, Needs, Outcome, RowOrder, Run, Shape};
 use crate::graph::both::Distinct;
-use crate::graph::{Execution, Graph};
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{GraphView, Sides};
 use crate::held::Held;
 use crate::procedure::column;
@@ -140,6 +141,10 @@ impl crate::Algorithm for Algorithm {
         needs()
     }
 
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(WORK)
+    }
+
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {
         let closed = run_in(graph, run)?.closed;
         let total: u64 = closed.iter().sum::<u64>() / 3;
@@ -148,6 +153,9 @@ impl crate::Algorithm for Algorithm {
         Ok(Outcome { columns: vec![Column::new(counts)], order: RowOrder::ByNumber, stats })
     }
 }
+
+/// The work of counting.
+pub(crate) const WORK: Work = Work::Degrees(work::expected_ns);
 
 /// The needs of counting.
 pub(crate) fn needs() -> Needs {

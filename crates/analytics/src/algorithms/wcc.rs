@@ -24,8 +24,8 @@ use model::store::{Direction, ReadView};
 use model::value::Value;
 
 use crate::algorithm::{About, Follows, JobOf, JobPlan, Needs, Outcome, RowOrder, Run, Shape};
-use crate::graph::pass_time::UNION;
-use crate::graph::{Execution, Graph, Passes};
+use crate::graph::work::UNION;
+use crate::graph::{Execution, Graph, Work};
 use crate::graph_view::{Csr, GraphView, Sides};
 use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, ranges_of_equal_work};
@@ -257,8 +257,8 @@ impl crate::Algorithm for Algorithm {
         Some(size_of::<u32>())
     }
 
-    fn passes(_config: &(), _is_weighted: bool) -> Option<Passes> {
-        Some(Passes { count: 1, kernel: UNION })
+    fn work(_config: &(), _is_weighted: bool) -> Option<Work> {
+        Some(Work::Passes { count: 1, kernel: UNION })
     }
 
     fn run(graph: &Graph<'_>, _config: &(), run: &Run<'_>) -> Result<Outcome> {

@@ -180,6 +180,11 @@ impl Estimate {
         }
     }
 
+    /// Edges that take part, at most, each counted once.
+    pub(super) fn edges_once(&self, direction: Direction) -> u64 {
+        if direction == Direction::Both { self.edges / 2 } else { self.edges }
+    }
+
     /// The memory as people read it.
     pub(crate) fn required_memory(&self) -> String {
         match self.bytes {
@@ -257,7 +262,7 @@ impl Choice<'_> {
             let seconds = seconds(&estimate);
             let remark = match (estimate.execution, seconds) {
                 (Execution::Spark, _) => "the time depends on Spark's machines, which are not known here",
-                (_, None) => "the number of passes depends on the graph, or their time was not measured",
+                (_, None) => "the work depends on more of the graph than is known, or its time was not measured",
                 (_, Some(_)) => "",
             };
             let entries = [

@@ -19,9 +19,9 @@ use crate::huge;
 use crate::parallel::{even_ranges, map_tasks, map_tasks_with, ranges_of_equal_work};
 
 /// Most rows of the matrix: 32 MiB.
-const HUBS_MAX: usize = 16_384;
+pub(super) const HUBS_MAX: usize = 16_384;
 /// Neighbors of higher rank from which on a node is worth a row: with fewer, marks do as well.
-const HUB_DEGREE_MIN: u32 = 32;
+pub(super) const HUB_DEGREE_MIN: u32 = 32;
 /// Pieces for each thread.
 const PIECES_PER_THREAD: usize = 64;
 
