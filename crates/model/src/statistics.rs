@@ -51,6 +51,17 @@ pub struct EdgeSketch {
     pub in_degrees: Vec<u64>,
 }
 
+/// Mean degree of the nodes of a class of a histogram, as a multiple of the least: in large graphs the number of nodes falls about with the
+/// square of their degree.
+const MEAN_OF_CLASS: f64 = 1.4;
+
+/// The classes of a histogram of degrees as [`EdgeSketch`] has them, by rising degree: number of nodes, and mean degree of each.
+pub fn degree_classes(histogram: &[u64]) -> impl DoubleEndedIterator<Item = (f64, f64)> {
+    let mean = |exponent: usize| if exponent == 0 { 1.0 } else { (exponent as f64).exp2() * MEAN_OF_CLASS };
+    let listed = histogram.iter().enumerate().filter(|&(_, &count)| count > 0);
+    listed.map(move |(exponent, &count)| (count as f64, mean(exponent)))
+}
+
 /// A label of the source and one of the target; `None` for any.
 pub type LabelPair = (Option<LabelId>, Option<LabelId>);
 

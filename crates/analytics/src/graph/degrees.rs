@@ -5,7 +5,7 @@
 //! their degrees makes it (the configuration model). Both are wrong in single graphs; of sums over all nodes they give the
 //! order of size.
 
-use model::statistics::EdgeSketch;
+use model::statistics::{EdgeSketch, degree_classes};
 
 use super::{Estimate, Selection};
 
@@ -28,20 +28,17 @@ pub struct Degrees {
     pub(crate) ends: f64,
 }
 
-/// Mean degree of the nodes of a class of a sketch, as a multiple of the least: degrees fall about with their square.
-const MEAN_OF_CLASS: f64 = 1.4;
-
 impl Degrees {
     /// The degrees in a run with such an estimate; `None` where a type of the projection has no sketch.
     pub(crate) fn of(selection: &Selection<'_>, estimate: &Estimate) -> Option<Degrees> {
         let statistics = selection.view.statistics();
-        let sketches = statistics.sketches.as_ref()?;
         let types = match &selection.projection.types {
             Some(types) => types.clone(),
             None => statistics.edges_by_type.keys().copied().collect(),
         };
         let with_edges = types.iter().filter(|&&edge_type| statistics.edge_type(edge_type) > 0);
-        let found: Option<Vec<&EdgeSketch>> = with_edges.map(|edge_type| sketches.edge_types.get(edge_type)).collect();
+        let sketch_of = |edge_type| statistics.sketches.as_ref()?.edge_types.get(edge_type);
+        let found: Option<Vec<&EdgeSketch>> = with_edges.map(sketch_of).collect();
         let ends = 2 * estimate.edges_once(selection.projection.direction);
         Some(Degrees::of_sketches(&found?, estimate.nodes as f64, ends as f64))
     }
@@ -71,10 +68,8 @@ impl Degrees {
 
 /// Classes of a histogram of a sketch, by falling degree, `nodes` nodes in all.
 fn stairs(histogram: &[u64], nodes: f64) -> Vec<Class> {
-    let mean = |exponent: usize| (exponent as f64).exp2() * if exponent == 0 { 1.0 } else { MEAN_OF_CLASS };
-    let listed = histogram.iter().enumerate().rev().filter(|&(_, &count)| count > 0);
-    let mut classes: Vec<Class> =
-        listed.map(|(exponent, &count)| Class { nodes: count as f64, degree: mean(exponent) }).collect();
+    let falling = degree_classes(histogram).rev();
+    let mut classes: Vec<Class> = falling.map(|(nodes, degree)| Class { nodes, degree }).collect();
     let met: f64 = classes.iter().map(|class| class.nodes).sum();
     classes.push(Class { nodes: (nodes - met).max(0.0), degree: 0.0 });
     classes

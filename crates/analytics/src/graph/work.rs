@@ -88,11 +88,11 @@ pub(crate) const COUNT: Kernel =
 /// Articulation points and bridges, told as one pass.
 pub(crate) const LOW_POINTS: Kernel = by_one_thread(cost(8.5, 23.0, 250.0));
 /// Louvain: all moves of nodes of all levels, told as one pass.
-pub(crate) const MOVE: Kernel = by_one_thread(cost(0.0, 22.0, 2_200.0));
+pub(crate) const MOVE: Kernel = by_one_thread(cost(40.0, 22.0, 2_400.0));
 /// Leiden: the same with refinement.
-pub(crate) const REFINE: Kernel = by_one_thread(cost(0.0, 137.0, 5_200.0));
+pub(crate) const REFINE: Kernel = by_one_thread(cost(95.0, 120.0, 5_000.0));
 /// A spanning tree of edges without weights.
-pub(crate) const JOIN: Kernel = by_one_thread(cost(0.0, 4.0, 400.0));
+pub(crate) const JOIN: Kernel = by_one_thread(cost(25.0, 4.0, 350.0));
 /// A topological order.
 pub(crate) const LAYER: Kernel = by_one_thread(cost(2.0, 1.3, 10.0));
 /// A breadth-first search that reaches all nodes.
@@ -100,7 +100,7 @@ pub(crate) const SEARCH: Kernel = in_memory(cost(0.2, 0.1, 17.0));
 /// The same for each of many nodes, of which those of a word are searched from together.
 pub(crate) const SEARCH_OF_MANY: Kernel = in_memory(cost(0.06, 0.02, 0.1));
 /// A search for all shortest paths and the way back along them.
-pub(crate) const PATHS: Kernel = in_memory(cost(5.0, 10.0, 10.0));
+pub(crate) const PATHS: Kernel = in_memory(cost(12.0, 14.0, 20.0));
 /// Cores in memory. Streamed, the number of passes depends on the graph.
 pub(crate) const PEEL: Kernel = in_memory(cost(11.7, 5.1, 34.0));
 

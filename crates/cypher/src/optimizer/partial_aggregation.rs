@@ -10,6 +10,7 @@
 //! of them takes one away from their number, and it can be told from its ends whether it is. That number must be of all edges from
 //! `a` to `b`, which come one after the other, since `a` comes once.
 
+mod ends;
 mod steps;
 mod taken;
 mod terms;
@@ -25,6 +26,7 @@ use crate::catalog::CompileContext;
 use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
+use ends::Ends;
 use steps::{defines, different_nodes, multiplies, read_above, steps_of, uses};
 use taken::Taken;
 use trails::{Below, Trails};
@@ -37,8 +39,10 @@ const ROWS_MIN: f64 = 2_000.0;
 const STARTS_MAX: f64 = 16.0;
 /// The same where the rule is always used, as by tests with small graphs.
 const STARTS_MAX_ALWAYS: f64 = 2.0;
-/// Share of all nodes that a node has edges to, on the average, from which on several of them are parallel.
+/// Share of all nodes that the edges of a node lead to, at the most, where nothing is known of them.
 const CROWDED_SHARE: f64 = 0.05;
+/// Factor by which fewer rows are expected to be left where parallel edges make a merge worth it.
+const PARALLEL_MIN: f64 = 1.5;
 /// The most slots that are compared.
 const KEYS_MAX: usize = 4;
 
@@ -56,7 +60,7 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
     let plan = take_input(reader.input);
     // A path of a fixed length is as many steps.
     let written = written_out(&plan, slots).map(|(written, _)| written);
-    let facts = Facts { nodes: context.statistics.nodes as f64, of_rule, is_term: false };
+    let facts = Facts { nodes: context.statistics.nodes as f64, of_rule, is_term: false, context };
     let mut merge = |plan: Operator| {
         let (steps, bottom) = steps_of(plan);
         facts.rows_for(reader.counts(), steps, bottom, reader.needed.clone(), slots)
@@ -78,8 +82,9 @@ fn operator(estimated_rows: f64, kind: OperatorKind) -> Operator {
 }
 
 /// Facts about the graph, and the use that is to be made of the rule.
-struct Facts {
+struct Facts<'c> {
     nodes: f64,
+    context: &'c CompileContext<'c>,
     of_rule: Use,
     /// True if the rows are a term of what counts trails: such rows may lead back to where they come from.
     is_term: bool,
@@ -93,7 +98,7 @@ struct Rows {
     has_merged: bool,
 }
 
-impl Facts {
+impl Facts<'_> {
     fn is_always(&self) -> bool {
         self.of_rule == Use::Always
     }
@@ -103,14 +108,24 @@ impl Facts {
         nodes <= if self.is_always() { STARTS_MAX_ALWAYS } else { STARTS_MAX }
     }
 
-    /// True if some of the edges of a node must be parallel.
-    fn is_crowded(&self, fan_out: f64) -> bool {
-        fan_out >= self.nodes * CROWDED_SHARE
+    /// Expected number of different nodes that a step leads to from one, by that many edges.
+    fn different_ends(&self, step: &Operator, fan_out: f64) -> f64 {
+        match Ends::of(step, self.context) {
+            Some(ends) => ends.different(fan_out),
+            None => fan_out.min((self.nodes * CROWDED_SHARE).max(1.0)),
+        }
     }
 
-    /// Expected number of distinct neighbors of a node with that many edges.
-    fn different_ends(&self, fan_out: f64) -> f64 {
-        fan_out.min((self.nodes * CROWDED_SHARE).max(1.0))
+    /// Rows that are expected of steps on what is at the bottom, once those with the same nodes are merged.
+    fn expected_merged(&self, steps: &[Operator], bottom: &Bottom, nodes: &Set<SlotId>) -> f64 {
+        let bottom_rows = bottom.rows.max(1.0);
+        let others = nodes.iter().filter(|node| !bottom.slots.contains(node)).count() as i32;
+        let starts = if others < nodes.len() as i32 { bottom_rows } else { 1.0 };
+        // Parallel edges make many rows of the same nodes.
+        let before = steps.iter().skip(1).map(|step| step.estimated_rows.max(1.0)).chain([bottom_rows]);
+        let ends = |(step, before): (&Operator, f64)| self.different_ends(step, step.estimated_rows / before);
+        let paths = steps.iter().zip(before).map(ends).product::<f64>();
+        (starts * self.nodes.max(1.0).powi(others)).min(bottom_rows * paths)
     }
 
     /// Rows of which matters how often they come.
@@ -139,7 +154,6 @@ impl Facts {
             (bottom, weight) = (rows, counts.then_some(number));
         }
         let start = (start, steps.len());
-        let rows_at_bottom = bottom.estimated_rows;
         let mut merging = Merging {
             steps,
             start,
@@ -147,13 +161,25 @@ impl Facts {
             slots,
             counts,
             facts: self,
-            rows_at_bottom,
+            bottom: Bottom::of(&bottom),
             weight,
             has_merged: has_counted,
             corrections: Vec::new(),
         };
         let plan = merging.build(bottom);
         Rows { plan, weight: merging.weight, has_merged: merging.has_merged }
+    }
+}
+
+/// Rows that steps start from.
+struct Bottom {
+    rows: f64,
+    slots: Vec<SlotId>,
+}
+
+impl Bottom {
+    fn of(plan: &Operator) -> Bottom {
+        Bottom { rows: plan.estimated_rows, slots: plan.defined_slots() }
     }
 }
 
@@ -167,8 +193,8 @@ struct Merging<'a> {
     slots: &'a mut Slots,
     /// The number of times that a row comes matters, rather than only whether it does.
     counts: bool,
-    facts: &'a Facts,
-    rows_at_bottom: f64,
+    facts: &'a Facts<'a>,
+    bottom: Bottom,
     /// The slot with the number of rows that each row stands for.
     weight: Option<SlotId>,
     has_merged: bool,
@@ -303,12 +329,21 @@ impl Merging<'_> {
         let ends = taken.iter().flat_map(|taken| taken.keys(&keys)).collect::<Vec<SlotId>>();
         keys.extend(ends);
         keys.sort_unstable();
-        (!keys.is_empty() && keys.len() <= KEYS_MAX).then_some(Merge { keys, taken })
+        let is_intersection = matches!(step.kind, OperatorKind::Intersect { .. });
+        let is_worth = !is_intersection || self.facts.is_always() || self.merges_many(number, &keys);
+        (!keys.is_empty() && keys.len() <= KEYS_MAX && is_worth).then_some(Merge { keys, taken })
     }
 
     /// Rows that are expected before a step, of which nothing is merged; at least one.
     fn rows_before(&self, number: usize) -> f64 {
-        self.steps.get(number + 1).map_or(self.rows_at_bottom, |step| step.estimated_rows).max(1.0)
+        self.steps.get(number + 1).map_or(self.bottom.rows, |step| step.estimated_rows).max(1.0)
+    }
+
+    /// True if parallel edges make several rows of the same nodes before a step.
+    fn merges_many(&self, number: usize, keys: &[SlotId]) -> bool {
+        let keys = keys.iter().copied().collect();
+        let merged = self.facts.expected_merged(&self.steps[number + 1..], &self.bottom, &keys);
+        self.rows_before(number) >= PARALLEL_MIN * merged
     }
 
     /// True if it may pay to merge the edges between each two nodes, where these are told apart: from few nodes, and where there are so
@@ -316,7 +351,8 @@ impl Merging<'_> {
     fn merges_pairs(&self, taken: &Taken) -> bool {
         let before = self.rows_before(taken.own);
         let fan_out = self.steps[taken.own].estimated_rows / before;
-        taken.only_loops || self.facts.is_always() || self.facts.are_few(before) || self.facts.is_crowded(fan_out)
+        let is_crowded = || fan_out >= PARALLEL_MIN * self.facts.different_ends(&self.steps[taken.own], fan_out);
+        taken.only_loops || self.facts.is_always() || self.facts.are_few(before) || is_crowded()
     }
 
     /// The node that a step starts from, if it may come again, and the step's edge is one that a step above must differ from.

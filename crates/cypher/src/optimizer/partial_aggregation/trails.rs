@@ -14,7 +14,7 @@ use super::super::count_matches::cannot_fail;
 use super::steps::{defines, read_above, uses};
 use super::taken::{Followed, followed, only_loops_again};
 use super::terms::{binary, different, equal, function, has_type, integer, is_left, is_same, slot, sum};
-use super::{Facts, KEYS_MAX, Rows, operator};
+use super::{Bottom, Facts, KEYS_MAX, Rows, operator};
 use crate::plan::conditions::{conjunction, replace_slot};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
@@ -27,6 +27,10 @@ const ROWS_MIN: f64 = 50_000.0;
 const ROWS_MAX: f64 = 1e15;
 /// Factor by which fewer rows must be expected.
 const GAIN_MIN: f64 = 2.0;
+/// The same where there are more than [`GROUPS_MAX`] combinations of nodes to add up: each is looked up in a table that is not in
+/// the caches of the processor, once for each term and once for all.
+const GAIN_OF_MANY_MIN: f64 = 16.0;
+const GROUPS_MAX: f64 = 100_000.0;
 
 /// A step that can be counted so.
 pub(super) struct Trails {
@@ -66,7 +70,7 @@ impl Trails {
         bottom: &Operator,
         needed: &Set<SlotId>,
         slots: &Slots,
-        facts: &Facts,
+        facts: &Facts<'_>,
         counts: bool,
     ) -> Option<Trails> {
         let are_few = facts.are_few(bottom.estimated_rows);
@@ -119,34 +123,28 @@ impl Trails {
     }
 
     /// True if fewer rows are expected to be made.
-    fn pays(&self, steps: &[Operator], bottom: &Operator, facts: &Facts) -> bool {
+    fn pays(&self, steps: &[Operator], bottom: &Operator, facts: &Facts<'_>) -> bool {
         if facts.is_always() {
             return true;
         }
         let rows = steps[self.step].estimated_rows;
         let below = steps.get(self.step + 1).unwrap_or(bottom).estimated_rows.max(1.0);
         let (merged, terms) = (self.merged(steps, bottom, facts).min(below), (1 + self.returns.len()) as f64);
+        let groups = rows.min(facts.nodes.max(1.0).powi(self.given().len() as i32));
+        let gain_min = if groups > GROUPS_MAX { GAIN_OF_MANY_MIN } else { GAIN_MIN };
         if matches!(steps[self.step].kind, OperatorKind::Expand { into: true, .. }) {
             // Few edges lead back, but each row before the step is a search.
-            return below >= super::ROWS_MIN && below >= GAIN_MIN * terms * merged;
+            return below >= super::ROWS_MIN && below >= gain_min * terms * merged;
         }
         let made = below * terms + merged * (rows / below);
-        rows >= ROWS_MIN && rows >= GAIN_MIN * made
+        rows >= ROWS_MIN && rows >= gain_min * made
     }
 
     /// Rows that are expected before the step once they are merged.
-    fn merged(&self, steps: &[Operator], bottom: &Operator, facts: &Facts) -> f64 {
-        let nodes = facts.nodes.max(1.0);
-        let started: Vec<SlotId> = bottom.defined_slots();
-        let is_start = |key: &&SlotId| started.contains(*key);
-        let starts = if self.keys.iter().any(|key| is_start(&key)) { bottom.estimated_rows.max(1.0) } else { 1.0 };
-        let others = self.keys.iter().filter(|key| !is_start(key)).count() as i32 + 1;
-        // Parallel edges make many rows of the same nodes.
-        let rows = steps[self.step + 1..].iter().map(|step| step.estimated_rows).chain([bottom.estimated_rows]);
-        let rows: Vec<f64> = rows.collect();
-        let fan_outs = rows.windows(2).map(|rows| rows[0] / rows[1].max(1.0));
-        let paths = fan_outs.map(|fan_out| facts.different_ends(fan_out)).product::<f64>();
-        (starts * nodes.powi(others)).min(bottom.estimated_rows.max(1.0) * paths)
+    fn merged(&self, steps: &[Operator], bottom: &Operator, facts: &Facts<'_>) -> f64 {
+        let from = followed(&steps[self.step]).map(|step| step.from);
+        let nodes: Set<SlotId> = self.keys.iter().copied().chain(from).collect();
+        facts.expected_merged(&steps[self.step + 1..], &Bottom::of(bottom), &nodes)
     }
 
     /// The rows above the step, merged, and the slot with the number that each stands for.
@@ -155,7 +153,7 @@ impl Trails {
         step: Operator,
         below: &Below<'_>,
         slots: &mut Slots,
-        facts: &Facts,
+        facts: &Facts<'_>,
     ) -> (Operator, SlotId) {
         let facts = &Facts { is_term: true, ..*facts };
         let estimated_rows = step.estimated_rows.min(facts.nodes.max(1.0).powi(self.given().len() as i32));
@@ -186,7 +184,7 @@ impl Trails {
     }
 
     /// The rows that the step gives if it may take each edge, and the slot with their number.
-    fn walks(&self, mut step: Operator, below: &Below<'_>, slots: &mut Slots, facts: &Facts) -> (Operator, SlotId) {
+    fn walks(&self, mut step: Operator, below: &Below<'_>, slots: &mut Slots, facts: &Facts<'_>) -> (Operator, SlotId) {
         let rows_before = step.estimated_rows;
         let OperatorKind::Expand { input, from, edge, to, into, distinct_from, .. } = &mut step.kind else {
             return (step, slots.unnamed(SlotKind::Any));
@@ -230,7 +228,7 @@ impl Trails {
         step: &Operator,
         below: &Below<'_>,
         slots: &mut Slots,
-        facts: &Facts,
+        facts: &Facts<'_>,
     ) -> (Operator, SlotId) {
         let mut steps = below.steps.to_vec();
         let mut conditions = again.conditions.clone();
@@ -343,7 +341,7 @@ fn conditions_above(steps: &[Operator]) -> Vec<Expression> {
 
 /// Makes the step that leads to a node lead to another one, which is known before: rows in which the two are the same. False if it
 /// cannot.
-fn leads_back_to(steps: &mut [Operator], node: SlotId, known: SlotId, facts: &Facts) -> bool {
+fn leads_back_to(steps: &mut [Operator], node: SlotId, known: SlotId, facts: &Facts<'_>) -> bool {
     let leads = |step: &Operator| matches!(&step.kind, OperatorKind::Expand { to, into: false, choice: None, .. } if *to == node);
     let Some(own) = steps.iter().position(leads) else { return false };
     let is_condition = |step: &Operator| match &step.kind {
