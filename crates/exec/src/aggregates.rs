@@ -7,7 +7,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cypher::catalog::{FunctionKind, FunctionSignature};
-use cypher::plan::takes_weight;
 use model::{Column, ColumnData, Result, Value, error};
 
 mod collect;
@@ -242,7 +241,7 @@ pub fn signatures() -> impl Iterator<Item = FunctionSignature> {
 pub fn create(function: &str, distinct: bool, argument_count: usize) -> Result<Box<dyn Aggregator>> {
     let entry = LIST.iter().find(|entry| entry.name.eq_ignore_ascii_case(function));
     let entry = entry.ok_or_else(|| error!(UnknownFunction, "no aggregate function is called {function}"))?;
-    let is_weighted = !distinct && argument_count == 2 && takes_weight(entry.name);
+    let is_weighted = !distinct && argument_count == 2 && matches!(entry.name, "sum" | "avg");
     if !is_weighted && !(entry.arguments_min..=entry.arguments_max).contains(&argument_count) {
         return Err(error!(Argument, "{}() takes other than {argument_count} arguments", entry.name));
     }

@@ -1,7 +1,7 @@
 //! Time that a run takes: nanoseconds of each edge and node in each pass over the edges, by execution mode, or by the degrees of nodes.
 //!
 //! The costs are those of one thread, fitted to eleven generated graphs (Kronecker, Barabási–Albert, Erdős–Rényi, social and ratings, of
-//! 33,000 to 3 million nodes) on a server processor (AMD EPYC), with the files of the store in memory.
+//! 33,000 to 3 million nodes) on a server processor (Intel Xeon, 2 MiB of L2 cache a core), with the files of the store in memory.
 //! `benchmarks/algorithms_validation.py` compares them with runs on other graphs.
 //!
 //! An edge leads to the state of another node. Its access time grows with the logarithm of the number of nodes, once their state is

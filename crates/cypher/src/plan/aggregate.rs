@@ -29,11 +29,6 @@ impl Aggregate {
 
     /// True if it can take a row with the number of times that it came.
     pub fn takes_weights(&self) -> bool {
-        !self.distinct && (&*self.function == "count" || takes_weight(&self.function))
+        !self.distinct && matches!(&*self.function, "count" | "sum" | "avg")
     }
-}
-
-/// True if a function takes, besides its argument, the number of times that a row came.
-pub fn takes_weight(function: &str) -> bool {
-    matches!(function, "sum" | "avg" | "stDev" | "stDevP")
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Result, Value, error};
 
 use super::{Aggregator, Groups, PieceSink, finished, float_at, give_columns, grow, same_kind, try_each_value};
-use crate::rows::int_at;
 
 /// Count, mean and sum of squared distances from the mean.
 #[derive(Clone, Copy, Default)]
@@ -24,10 +23,6 @@ impl Moments {
         let distance = x - self.mean;
         self.mean += distance / self.count;
         self.squares += distance * (x - self.mean);
-    }
-
-    fn add_times(&mut self, x: f64, times: i64) {
-        self.merge(&Moments { count: times as f64, mean: x, squares: 0.0 });
     }
 
     fn merge(&mut self, other: &Moments) {
@@ -69,10 +64,7 @@ impl Aggregator for Deviation {
                 Value::Float(x) => x,
                 other => return Err(error!(Type, "{}() takes numbers, found {}", self.function, other.type_name())),
             };
-            match arguments.get(1) {
-                Some(weights) => self.moments[group].add_times(number, int_at(weights, row)),
-                None => self.moments[group].add(number),
-            }
+            self.moments[group].add(number);
             Ok(())
         })
     }
