@@ -122,7 +122,7 @@ mod tests {
         let degrees = Degrees::of_sketches(&[&sketch, &sketch], 1_000.0, 2_000.0);
         let sum: f64 = degrees.classes().iter().map(|class| class.nodes * class.degree).sum();
         assert!((sum - 2_000.0).abs() < 1e-6, "{sum}");
-        // As many neighbors as a node of that degree has, about.
+        // The expected number of neighbors is at most the degree, less the parallel edges.
         let Class { degree, .. } = degrees.classes()[0];
         let met: f64 =
             degrees.classes().iter().enumerate().map(|(other, class)| class.nodes * degrees.joined(0, other)).sum();

@@ -108,7 +108,7 @@ pub(crate) const PEEL: Kernel = in_memory(cost(11.7, 5.1, 34.0));
 const VIEW_FORWARD: PassCost = cost(4.5, 0.0, 14.0);
 /// The same of the backward side.
 const VIEW_BACKWARD: PassCost = cost(8.3, 0.0, 21.0);
-/// Nodes whose state the caches of the processor hold, about.
+/// Approximate number of nodes whose state fits the caches of the processor.
 const CACHED_NODES: f64 = 250_000.0;
 /// The part of a thread that each further one adds.
 const THREAD_SHARE: f64 = 0.6;

@@ -61,7 +61,7 @@ fn steps(degrees: &Degrees, hubs_max: usize) -> Steps {
     let mut steps = Steps { lookups: 0.0, words: 0.0 };
     for (of, class) in classes.iter().enumerate() {
         let hubs: f64 = (0..=of).map(|other| listed(of, other) * hub_shares[other]).sum();
-        // Different words that so many hubs lie in.
+        // Number of words in which at least one of the hubs has its bit.
         let words = row_words * (1.0 - (-hubs / row_words).exp());
         steps.words += class.nodes * hubs * words;
         let lookups: f64 = (0..=of).map(|other| listed(of, other) * (1.0 - hub_shares[other]) * lengths[other]).sum();

@@ -40,7 +40,7 @@ impl Ends {
         Some(Ends { classes, edges })
     }
 
-    /// The different nodes that so many edges lead to.
+    /// Expected number of distinct nodes at the ends of that many edges.
     pub(super) fn different(&self, edges: f64) -> f64 {
         let is_met = |degree: f64| 1.0 - (-edges * degree / self.edges.max(1.0)).exp();
         self.classes.iter().map(|&(nodes, degree)| nodes * is_met(degree)).sum::<f64>().min(edges)

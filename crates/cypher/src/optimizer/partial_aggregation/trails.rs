@@ -129,15 +129,17 @@ impl Trails {
         }
         let rows = steps[self.step].estimated_rows;
         let below = steps.get(self.step + 1).unwrap_or(bottom).estimated_rows.max(1.0);
+        let into = matches!(steps[self.step].kind, OperatorKind::Expand { into: true, .. });
+        // Few edges lead back to a known node, but each row before the step is a search.
+        let (work, work_min) = if into { (below, super::ROWS_MIN) } else { (rows, ROWS_MIN) };
+        if work < work_min {
+            return false;
+        }
         let (merged, terms) = (self.merged(steps, bottom, facts).min(below), (1 + self.returns.len()) as f64);
         let groups = rows.min(facts.nodes.max(1.0).powi(self.given().len() as i32));
         let gain_min = if groups > GROUPS_MAX { GAIN_OF_MANY_MIN } else { GAIN_MIN };
-        if matches!(steps[self.step].kind, OperatorKind::Expand { into: true, .. }) {
-            // Few edges lead back, but each row before the step is a search.
-            return below >= super::ROWS_MIN && below >= gain_min * terms * merged;
-        }
-        let made = below * terms + merged * (rows / below);
-        rows >= ROWS_MIN && rows >= gain_min * made
+        let made = if into { terms * merged } else { below * terms + merged * (rows / below) };
+        work >= gain_min * made
     }
 
     /// Rows that are expected before the step once they are merged.
