@@ -25,6 +25,8 @@ pub struct FunctionSignature {
     pub arguments_min: usize,
     /// Most arguments; `None` for any number.
     pub arguments_max: Option<usize>,
+    /// True for an aggregate function that takes, besides its argument, the number of times that a row came.
+    pub takes_weights: bool,
 }
 
 /// Type of every value except null that a function returns, as far as it is known.

@@ -14,13 +14,17 @@ use testing::golden::{self, Step};
 use testing::random::SeededRandom;
 
 const fn function(name: &'static str, kind: FunctionKind, min: usize, max: Option<usize>) -> FunctionSignature {
-    FunctionSignature { name, kind, arguments_min: min, arguments_max: max }
+    FunctionSignature { name, kind, arguments_min: min, arguments_max: max, takes_weights: false }
+}
+
+const fn weighable(name: &'static str) -> FunctionSignature {
+    FunctionSignature { takes_weights: true, ..function(name, FunctionKind::Aggregate, 1, Some(1)) }
 }
 
 const FUNCTIONS: &[FunctionSignature] = &[
-    function("count", FunctionKind::Aggregate, 1, Some(1)),
-    function("sum", FunctionKind::Aggregate, 1, Some(1)),
-    function("avg", FunctionKind::Aggregate, 1, Some(1)),
+    weighable("count"),
+    weighable("sum"),
+    weighable("avg"),
     function("max", FunctionKind::Aggregate, 1, Some(1)),
     function("collect", FunctionKind::Aggregate, 1, Some(1)),
     function("id", FunctionKind::Scalar, 1, Some(1)),

@@ -136,6 +136,8 @@ pub(crate) struct Entry {
     arguments_max: usize,
     pub(crate) usage: &'static str,
     pub(crate) description: &'static str,
+    /// True if it takes, besides its argument, the number of times that a row came.
+    takes_weights: bool,
     create: fn() -> Box<dyn Aggregator>,
 }
 
@@ -146,6 +148,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "count(value)",
         description: "The number of values; `count(*)` counts rows.",
+        takes_weights: true,
         create: || Box::<count::Count>::default(),
     },
     Entry {
@@ -154,6 +157,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "sum(value)",
         description: "The sum of numbers (an integer if all are) or of durations; 0 without values.",
+        takes_weights: true,
         create: || Box::new(sum::Totals::sum()),
     },
     Entry {
@@ -162,6 +166,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "avg(value)",
         description: "The mean of numbers, as a float, or of durations; null without values.",
+        takes_weights: true,
         create: || Box::new(sum::Totals::average()),
     },
     Entry {
@@ -170,6 +175,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "min(value)",
         description: "The first value in the order of `ORDER BY`; null without values.",
+        takes_weights: false,
         create: || Box::new(extreme::Extreme::smallest()),
     },
     Entry {
@@ -178,6 +184,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "max(value)",
         description: "The last value in the order of `ORDER BY`; null without values.",
+        takes_weights: false,
         create: || Box::new(extreme::Extreme::largest()),
     },
     Entry {
@@ -186,6 +193,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "collect(value)",
         description: "The list of the values.",
+        takes_weights: false,
         create: || Box::<collect::Collect>::default(),
     },
     Entry {
@@ -194,6 +202,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "stDev(value)",
         description: "The standard deviation of a sample of numbers; 0.0 for fewer than two.",
+        takes_weights: true,
         create: || Box::new(deviation::Deviation::of_sample()),
     },
     Entry {
@@ -202,6 +211,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 1,
         usage: "stDevP(value)",
         description: "The standard deviation of a whole population of numbers; 0.0 without values.",
+        takes_weights: true,
         create: || Box::new(deviation::Deviation::of_population()),
     },
     Entry {
@@ -210,6 +220,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 2,
         usage: "percentileCont(value, percentile)",
         description: "The number at a percentile (0.0 to 1.0), interpolated between neighbors.",
+        takes_weights: false,
         create: || Box::new(percentile::Percentile::continuous()),
     },
     Entry {
@@ -218,6 +229,7 @@ pub(crate) const LIST: &[Entry] = &[
         arguments_max: 2,
         usage: "percentileDisc(value, percentile)",
         description: "The number nearest to a percentile (0.0 to 1.0).",
+        takes_weights: false,
         create: || Box::new(percentile::Percentile::discrete()),
     },
 ];
@@ -234,6 +246,7 @@ pub fn signatures() -> impl Iterator<Item = FunctionSignature> {
         kind: FunctionKind::Aggregate,
         arguments_min: entry.arguments_min,
         arguments_max: Some(entry.arguments_max),
+        takes_weights: entry.takes_weights,
     })
 }
 
@@ -241,7 +254,7 @@ pub fn signatures() -> impl Iterator<Item = FunctionSignature> {
 pub fn create(function: &str, distinct: bool, argument_count: usize) -> Result<Box<dyn Aggregator>> {
     let entry = LIST.iter().find(|entry| entry.name.eq_ignore_ascii_case(function));
     let entry = entry.ok_or_else(|| error!(UnknownFunction, "no aggregate function is called {function}"))?;
-    let is_weighted = !distinct && argument_count == 2 && matches!(entry.name, "sum" | "avg");
+    let is_weighted = !distinct && argument_count == 2 && entry.takes_weights;
     if !is_weighted && !(entry.arguments_min..=entry.arguments_max).contains(&argument_count) {
         return Err(error!(Argument, "{}() takes other than {argument_count} arguments", entry.name));
     }

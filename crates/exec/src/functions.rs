@@ -111,6 +111,7 @@ impl FunctionCatalog {
             kind: FunctionKind::Scalar,
             arguments_min: function.arguments_min,
             arguments_max: function.arguments_max,
+            takes_weights: false,
         });
         let all: Vec<FunctionSignature> = scalars.chain(aggregates::signatures()).collect();
         let names = all.iter().map(|signature| signature.name).collect();

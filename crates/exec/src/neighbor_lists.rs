@@ -3,33 +3,34 @@
 //! Lists are read when they are first asked for. Once a good part of all edges of their kind has been read so, the whole
 //! is read into one array for all parts and all runs of the statement.
 //!
-//! Invariant: a list is sorted by neighbor, and a neighbor comes as often as edges lead to it.
-//! Cost: four bytes an entry, twenty if edges are wanted as well.
+//! Invariant: a list is sorted by neighbor. If edges are wanted as well, a neighbor comes as often as edges lead to it; else it comes
+//! once, and is among the repeats of the list where several edges do.
+//! Cost: four bytes an entry, eight for each of the repeats, twenty an entry if edges are wanted as well.
 
+mod entries;
+mod hubs;
+mod reader;
 mod whole;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use model::limits::NEIGHBOR_LIST_BYTES_MAX;
 use model::store::EdgeIds;
-use model::{Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, Map, NodeId, ReadView, Result};
+use model::{Direction, EdgeBatch, Expand, Map, NodeId, ReadView, Result};
 
 use crate::adjacency::expansion;
 use crate::adjacency::label_ids;
 use crate::memory::{Charge, QueryMemory};
-use crate::prefetch::prefetch;
 use crate::runtime::Runtime;
+pub(crate) use entries::Repeat;
+use entries::{Entries, ListPlace};
+use hubs::Hubs;
+pub(crate) use reader::{List, ListReader};
 use whole::Whole;
 
 /// The share of all edges that is read list by list before the whole is read, as a divisor.
 const WHOLE_SHARE: u64 = 8;
-
-/// Entries in a line of a cache of the processor, and how many lines of a list are loaded ahead: the processor itself loads
-/// what follows.
-const ENTRIES_A_LINE: usize = 16;
-const LINES_AHEAD: usize = 4;
 
 /// The neighbors that a list holds, by names, so that it is known before there is a store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,16 +74,6 @@ impl SharedLists {
         }
         kinds.entry(kind.clone()).or_default().clone()
     }
-}
-
-/// Lists end to end.
-#[derive(Debug, Default)]
-struct Entries {
-    neighbors: Vec<u32>,
-    /// With edges: the id and type of each, and whether it runs from the neighbor.
-    edges: Vec<(EdgeId, EdgeTypeId, bool)>,
-    /// Some neighbor comes more than once in a list.
-    has_repeats: bool,
 }
 
 /// Numbers for nodes: their ids where those are dense, else in order of appearance.
@@ -137,7 +128,7 @@ pub(crate) struct Lists<'m> {
     kind: ListKind,
     shared: Option<Arc<Shared>>,
     entries: Entries,
-    places: Map<u32, (u32, u32)>,
+    places: Map<u32, ListPlace>,
     /// The lists of all nodes are there. Another part may have read them already, but that only counts from the next
     /// preparation on.
     is_whole: bool,
@@ -157,7 +148,7 @@ impl<'m> Lists<'m> {
             expand: expansion(view.view(), kind.direction, &kind.types, ids),
             kind: kind.clone(),
             shared,
-            entries: Entries::default(),
+            entries: Entries::new(kind.with_edges),
             places: Map::default(),
             is_whole: false,
             missing: Vec::new(),
@@ -201,20 +192,20 @@ impl<'m> Lists<'m> {
             self.forget();
             return Ok(());
         }
-        let before = self.entries.neighbors.len();
+        let before = self.entries.edges_read;
         let missing = std::mem::take(&mut self.missing);
         self.read(view, runtime, numbers, &missing)?;
         self.missing = missing;
         // Lists for the rows of one batch are always held.
-        self.charge.count(self.entries.bytes() + self.places.len() * 2 * size_of::<(u32, u32, u32)>());
+        self.charge.count(self.entries.bytes() + self.places.len() * 2 * size_of::<(u32, ListPlace)>());
         if let Some(shared) = &self.shared {
-            shared.read.fetch_add((self.entries.neighbors.len() - before) as u64, Ordering::Relaxed);
+            shared.read.fetch_add(self.entries.edges_read - before, Ordering::Relaxed);
         }
         Ok(())
     }
 
     fn forget(&mut self) {
-        self.entries = Entries::default();
+        self.entries = Entries::new(self.kind.with_edges);
         self.places = Map::default();
         self.charge.count(0);
     }
@@ -236,8 +227,8 @@ impl<'m> Lists<'m> {
         let Some(expand) = &self.expand else { return Ok(()) };
         let nodes: Vec<NodeId> = of.iter().map(|&number| numbers.node(number)).collect();
         let places = &mut self.places;
-        let mut place = |index: usize, place: Range<usize>| {
-            places.insert(of[index], (place.start as u32, place.end as u32));
+        let mut place = |index: usize, place: ListPlace| {
+            places.insert(of[index], place);
         };
         let filter = LabelFilter::new(view, &self.kind.labels);
         read_lists(view, runtime, expand, &filter, numbers, &nodes, &mut self.entries, &mut place)
@@ -260,7 +251,7 @@ impl<'m> Lists<'m> {
                 None => statistics.edges,
             };
         let entry_bytes = if self.kind.with_edges { 20 } else { 4 };
-        let bytes = (edges * entry_bytes).saturating_add(numbers.bound * 4);
+        let bytes = (edges * entry_bytes).saturating_add(numbers.bound * 8);
         let read = shared.read.load(Ordering::Relaxed);
         if read < edges / WHOLE_SHARE || bytes > NEIGHBOR_LIST_BYTES_MAX as u64 {
             return Ok(false);
@@ -283,77 +274,24 @@ impl<'m> Lists<'m> {
             Some(partitions) => Whole::stream(partitions, runtime, expand, &filter, numbers.bound as usize)?,
             None => Whole::expand(view, runtime, expand, &filter, numbers)?,
         };
-        let Some(whole) = whole else { return Ok(false) };
+        let Some(mut whole) = whole else { return Ok(false) };
+        let more = whole.bytes().saturating_sub(bytes as usize);
+        if memory.charge("lists of neighbors", more).is_err() {
+            return Ok(false);
+        }
+        let (hubs, hubs_bytes) = Hubs::of(&whole, memory);
+        runtime.lists.charged.fetch_add(more + hubs_bytes, Ordering::Relaxed);
+        whole.hubs = hubs;
         // The lock is held, so that nobody else has set it.
         Ok(shared.whole.set(whole).is_ok())
     }
 
-    fn entries(&self) -> &Entries {
-        self.whole().map_or(&self.entries, |whole| &whole.entries)
-    }
-
     /// A borrowed form of the lists, for loops.
     pub(crate) fn reader(&self) -> ListReader<'_> {
-        let starts = self.whole().map_or(&[][..], |whole| &whole.starts);
-        ListReader { starts, places: &self.places, entries: self.entries() }
-    }
-
-    /// True if some neighbor comes more than once in a list.
-    pub(crate) fn has_repeats(&self) -> bool {
-        self.entries().has_repeats
-    }
-}
-
-/// Lists to be read in a loop.
-#[derive(Clone, Copy)]
-pub(crate) struct ListReader<'a> {
-    /// Of the lists of all nodes, if they are there.
-    starts: &'a [u32],
-    places: &'a Map<u32, (u32, u32)>,
-    entries: &'a Entries,
-}
-
-impl<'a> ListReader<'a> {
-    /// The range of a node's list, among those asked for.
-    #[inline]
-    fn place(&self, node: u32) -> Range<usize> {
-        if let Some(&[start, end]) = self.starts.get(node as usize..node as usize + 2) {
-            return start as usize..end as usize;
+        match self.whole() {
+            Some(whole) => ListReader::of_whole(whole),
+            None => ListReader::of_some(&self.places, &self.entries),
         }
-        self.places.get(&node).map_or(0..0, |&(start, end)| start as usize..end as usize)
-    }
-
-    /// Begins to load where the list of a node is into the caches of the processor.
-    #[inline]
-    pub(crate) fn fetch_place(&self, node: u32) {
-        if let Some(start) = self.starts.get(node as usize) {
-            prefetch(start);
-        }
-    }
-
-    /// Begins to load the list of a node into the caches of the processor.
-    #[inline]
-    pub(crate) fn fetch(&self, node: u32) {
-        let list = self.list(node);
-        list.iter().step_by(ENTRIES_A_LINE).take(LINES_AHEAD).for_each(prefetch);
-    }
-
-    /// The list of a node.
-    #[inline]
-    pub(crate) fn list(&self, node: u32) -> &'a [u32] {
-        &self.entries.neighbors[self.place(node)]
-    }
-
-    /// The start of a node's list.
-    pub(crate) fn start(&self, node: u32) -> usize {
-        self.place(node).start
-    }
-
-    /// The edge at a place, which is in the list of `from` and leads to `to`.
-    pub(crate) fn edge(&self, place: usize, from: NodeId, to: NodeId) -> EdgeValue {
-        let (id, edge_type, is_against) = self.entries.edges[place];
-        let (source, target) = if is_against { (to, from) } else { (from, to) };
-        EdgeValue { id, source, target, edge_type }
     }
 }
 
@@ -441,7 +379,7 @@ fn read_lists(
     numbers: &mut Numbers,
     nodes: &[NodeId],
     entries: &mut Entries,
-    place: &mut dyn FnMut(usize, Range<usize>),
+    place: &mut dyn FnMut(usize, ListPlace),
 ) -> Result<()> {
     let with_edges = expand.edge_ids == EdgeIds::Include;
     let mut cursor = view.expand(nodes, expand)?;
@@ -477,43 +415,4 @@ fn read_lists(
         (open, start) = (open + 1, entries.neighbors.len());
     }
     Ok(())
-}
-
-impl Entries {
-    fn bytes(&self) -> usize {
-        self.neighbors.capacity() * size_of::<u32>() + self.edges.capacity() * size_of::<(EdgeId, EdgeTypeId, bool)>()
-    }
-
-    /// Sorts the list that starts there and goes to the end.
-    fn finish(&mut self, start: usize) -> Range<usize> {
-        let list = start..self.neighbors.len();
-        self.sort(list.clone());
-        list
-    }
-
-    /// Sorts a list.
-    fn sort(&mut self, place: Range<usize>) {
-        let list = &mut self.neighbors[place.clone()];
-        let mut is_rising = true;
-        let mut is_sorted = true;
-        for pair in list.windows(2) {
-            is_rising &= pair[0] < pair[1];
-            is_sorted &= pair[0] <= pair[1];
-        }
-        if !is_sorted {
-            if self.edges.is_empty() {
-                list.sort_unstable();
-            } else {
-                let edges = &mut self.edges[place];
-                let mut both: Vec<_> = list.iter().copied().zip(edges.iter().copied()).collect();
-                both.sort_by_key(|(neighbor, _)| *neighbor);
-                for (at, (neighbor, edge)) in both.into_iter().enumerate() {
-                    list[at] = neighbor;
-                    edges[at] = edge;
-                }
-            }
-            is_rising = list.windows(2).all(|pair| pair[0] < pair[1]);
-        }
-        self.has_repeats |= !is_rising;
-    }
 }

@@ -79,6 +79,7 @@ impl Binder<'_> {
             kind: FunctionKind::Aggregate,
             arguments_min: 0,
             arguments_max: Some(1),
+            takes_weights: true,
         };
         self.aggregate(&signature, false, &[], span)
     }
@@ -122,7 +123,8 @@ impl Binder<'_> {
         let slot = known.unwrap_or_else(|| self.slots.named(text, SlotKind::Any));
         if known.is_none() {
             let function = Arc::from(signature.name);
-            aggregates.push(Aggregate { slot, function, distinct, arguments: bound, span });
+            let is_weighable = signature.takes_weights;
+            aggregates.push(Aggregate { slot, function, distinct, arguments: bound, is_weighable, span });
         }
         self.aggregation = Aggregation::Collecting(aggregates);
         Ok(at(span, ExpressionKind::Slot(slot)))

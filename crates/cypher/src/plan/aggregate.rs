@@ -17,6 +17,8 @@ pub struct Aggregate {
     pub distinct: bool,
     /// Its arguments.
     pub arguments: Vec<Expression>,
+    /// True if the function takes, besides its argument, the number of times that a row came.
+    pub is_weighable: bool,
     /// Place in the query.
     pub span: Span,
 }
@@ -29,6 +31,6 @@ impl Aggregate {
 
     /// True if it can take a row with the number of times that it came.
     pub fn takes_weights(&self) -> bool {
-        !self.distinct && matches!(&*self.function, "count" | "sum" | "avg")
+        !self.distinct && self.is_weighable
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use model::{Column, ColumnData, Result, Value, error};
 
 use super::{Aggregator, Groups, PieceSink, finished, float_at, give_columns, grow, same_kind, try_each_value};
+use crate::rows::int_at;
 
 /// Count, mean and sum of squared distances from the mean.
 #[derive(Clone, Copy, Default)]
@@ -23,6 +24,10 @@ impl Moments {
         let distance = x - self.mean;
         self.mean += distance / self.count;
         self.squares += distance * (x - self.mean);
+    }
+
+    fn add_times(&mut self, x: f64, times: i64) {
+        self.merge(&Moments { count: times as f64, mean: x, squares: 0.0 });
     }
 
     fn merge(&mut self, other: &Moments) {
@@ -64,7 +69,10 @@ impl Aggregator for Deviation {
                 Value::Float(x) => x,
                 other => return Err(error!(Type, "{}() takes numbers, found {}", self.function, other.type_name())),
             };
-            self.moments[group].add(number);
+            match arguments.get(1) {
+                Some(weights) => self.moments[group].add_times(number, int_at(weights, row)),
+                None => self.moments[group].add(number),
+            }
             Ok(())
         })
     }

@@ -6,7 +6,9 @@ use model::batch::EdgeBlock;
 use model::store::{EdgeIds, EdgePartitions, EdgeStream};
 use model::{Direction, EdgeId, EdgeTypeId, Expand, NodeId, ReadView, Result};
 
-use super::{Entries, LabelFilter, Numbers, read_lists};
+use super::entries::{Entries, ListPlace};
+use super::hubs::Hubs;
+use super::{LabelFilter, Numbers, read_lists};
 use crate::runtime::Runtime;
 
 /// Nodes whose edges are asked for at once.
@@ -16,7 +18,11 @@ const NODES_AT_ONCE: u64 = 1_024;
 pub(super) struct Whole {
     /// The start of each node's list, and the end of the last one.
     pub(super) starts: Vec<u32>,
+    /// The start of the repeats of each node's list, and the end of the last ones. Empty if there are none.
+    repeat_starts: Vec<u32>,
     pub(super) entries: Entries,
+    /// Bits of the long ones.
+    pub(super) hubs: Hubs,
 }
 
 /// An entry of a list: whose it is, the neighbor, and the edge.
@@ -27,6 +33,35 @@ struct Entry {
 }
 
 impl Whole {
+    fn new(starts: Vec<u32>, mut repeat_starts: Vec<u32>, entries: Entries) -> Whole {
+        if entries.repeats.is_empty() {
+            repeat_starts = Vec::new();
+        }
+        Whole { starts, repeat_starts, entries, hubs: Hubs::default() }
+    }
+
+    /// Bytes, without those of hubs.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.bytes() + (self.starts.capacity() + self.repeat_starts.capacity()) * size_of::<u32>()
+    }
+
+    /// The place of a node's list.
+    #[inline]
+    pub(super) fn place(&self, node: u32) -> Range<usize> {
+        range_of(&self.starts, node)
+    }
+
+    /// The place of the repeats of a node's list.
+    #[inline]
+    pub(super) fn repeats_place(&self, node: u32) -> Range<usize> {
+        range_of(&self.repeat_starts, node)
+    }
+
+    /// The list of a node.
+    pub(super) fn list(&self, node: u32) -> &[u32] {
+        &self.entries.neighbors[self.place(node)]
+    }
+
     /// From partitions, which are read twice: to count, then to fill. Nothing if there are too many entries.
     pub(super) fn stream(
         partitions: &dyn EdgePartitions,
@@ -51,8 +86,9 @@ impl Whole {
             start += std::mem::replace(count, start);
         }
         let mut next = counts;
-        let mut entries = Entries { neighbors: vec![0; total as usize], ..Entries::default() };
         let with_edges = expand.edge_ids == EdgeIds::Include;
+        let mut entries = Entries::new(with_edges);
+        entries.neighbors = vec![0; total as usize];
         if with_edges {
             entries.edges = vec![Default::default(); total as usize];
         }
@@ -64,13 +100,21 @@ impl Whole {
                 entries.edges[at] = entry.edge;
             }
         })?;
-        // The end of one list is the start of the next.
-        next.rotate_right(1);
-        next[0] = 0;
-        for node in 0..bound {
-            entries.sort(next[node] as usize..next[node + 1] as usize);
+        // The end of each list, until it is finished; then its start, which is further ahead if others had repeats.
+        let mut starts = next;
+        let mut repeat_starts = Vec::with_capacity(bound + 1);
+        let (mut start, mut to) = (0, 0);
+        for end in &mut starts[..bound] {
+            repeat_starts.push(entries.repeats.len() as u32);
+            let list = start..*end as usize;
+            start = list.end;
+            *end = to as u32;
+            to = entries.finish_at(list, to).0;
         }
-        Ok(Some(Whole { starts: next, entries }))
+        starts[bound] = to as u32;
+        repeat_starts.push(entries.repeats.len() as u32);
+        entries.neighbors.truncate(to);
+        Ok(Some(Whole::new(starts, repeat_starts, entries)))
     }
 
     /// By expanding all nodes. Nothing if there are too many entries.
@@ -81,20 +125,32 @@ impl Whole {
         filter: &LabelFilter<'_>,
         numbers: &mut Numbers,
     ) -> Result<Option<Whole>> {
-        let mut whole = Whole { starts: vec![0], entries: Entries::default() };
+        let mut entries = Entries::new(expand.edge_ids == EdgeIds::Include);
+        let (mut starts, mut repeat_starts) = (vec![0], vec![0]);
         let mut first = 0;
         while first < numbers.bound {
             let end = (first + NODES_AT_ONCE).min(numbers.bound);
             let nodes: Vec<NodeId> = (first..end).map(NodeId).collect();
-            let starts = &mut whole.starts;
-            let mut place = |_: usize, place: Range<usize>| starts.push(place.end as u32);
-            read_lists(view, runtime, expand, filter, numbers, &nodes, &mut whole.entries, &mut place)?;
-            if whole.entries.neighbors.len() >= u32::MAX as usize {
+            let mut place = |_: usize, place: ListPlace| {
+                starts.push(place.neighbors().end as u32);
+                repeat_starts.push(place.repeats().end as u32);
+            };
+            read_lists(view, runtime, expand, filter, numbers, &nodes, &mut entries, &mut place)?;
+            if entries.neighbors.len() >= u32::MAX as usize {
                 return Ok(None);
             }
             first = end;
         }
-        Ok(Some(whole))
+        Ok(Some(Whole::new(starts, repeat_starts, entries)))
+    }
+}
+
+/// The range of a node; empty if it has none.
+#[inline]
+fn range_of(starts: &[u32], node: u32) -> Range<usize> {
+    match starts.get(node as usize..node as usize + 2) {
+        Some(&[start, end]) => start as usize..end as usize,
+        _ => 0..0,
     }
 }
 

@@ -11,7 +11,6 @@
 mod held;
 mod used_edges;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use cypher::plan::{IntersectLeg, Operator, OperatorKind, SlotId};
@@ -19,7 +18,7 @@ use model::{Column, ColumnData, EdgeValue, NodeId, Result};
 
 use crate::chunk::{Chunk, Layout};
 use crate::lowering::{Demand, Lowered, Lowering, column_of, keep, misplaced};
-use crate::neighbor_lists::{ListKind, ListReader, Lists, Numbers};
+use crate::neighbor_lists::{List, ListKind, ListReader, Lists, Numbers};
 use crate::rows::{gather_columns, node_at};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use held::Common;
@@ -254,14 +253,14 @@ impl<'o, 'm> Search<'o, 'm> {
         let order = self.order(&bound);
         let Search { operator, numbers, lists, of_leg, common, taken, found } = self;
         let readers: Vec<ListReader<'_>> = of_leg.iter().map(|&list| lists[list].reader()).collect();
-        let has_repeats = lists.iter().any(Lists::has_repeats);
-        let rows = Rows { operator, chunk, numbers, readers: &readers, nodes: &bound.nodes, has_repeats };
+        let rows = Rows { operator, chunk, numbers, readers: &readers, nodes: &bound.nodes };
         let froms: Vec<&[u32]> = operator.legs.iter().map(|leg| bound.nodes[leg.from].as_slice()).collect();
         let batch_rows = runtime.environment.settings.batch_rows.max(1);
         let Some((&last, steady)) = order.split_last() else { return Ok(Flow::Continue) };
         let mut looked_at = 0;
         common.begin(numbers.bound());
         let mut nodes = vec![0; froms.len()];
+        let mut first: (Option<u32>, List<'_>) = (None, List::default());
         for at in 0..bound.rows.len() {
             nodes.iter_mut().zip(&froms).for_each(|(node, from)| *node = from[at]);
             let stays = at + 1 < bound.rows.len() && steady.iter().all(|&leg| froms[leg][at + 1] == nodes[leg]);
@@ -273,17 +272,19 @@ impl<'o, 'm> Search<'o, 'm> {
                 readers[last].fetch(ahead);
             }
             let list = readers[last].list(nodes[last]);
-            looked_at += list.len();
+            looked_at += list.nodes.len();
             if looked_at > model::limits::CANCEL_CHECK_EDGES {
                 runtime.environment.interrupt.check()?;
                 looked_at = 0;
             }
-            let first = readers[steady[0]].list(nodes[steady[0]]);
+            if first.0 != Some(nodes[steady[0]]) {
+                first = (Some(nodes[steady[0]]), readers[steady[0]].list(nodes[steady[0]]));
+            }
             let mut give = |found: &mut Found| match found.origins.len() {
                 few if few < batch_rows => Ok(Flow::Continue),
                 _ => operator.give(chunk, found, sink),
             };
-            let flow = match rows.find(bound.rows[at], at, (common, first, list), taken, found, &mut give) {
+            let flow = match rows.find(bound.rows[at], at, (common, first.1, list), taken, found, &mut give) {
                 Ok(Flow::Continue) => give(found),
                 ended => ended,
             };
@@ -309,18 +310,17 @@ struct Rows<'a> {
     readers: &'a [ListReader<'a>],
     /// The numbers of nodes, column by column.
     nodes: &'a [Vec<u32>],
-    has_repeats: bool,
 }
 
 impl Rows<'_> {
-    /// The places in the list of a leg that lead to a node.
-    fn places(&self, leg: usize, at: usize, to: u32) -> Range<usize> {
-        let from = self.nodes[self.operator.legs[leg].from][at];
-        let list = self.readers[leg].list(from);
-        let first = list.partition_point(|&other| other < to);
-        let count = list[first..].partition_point(|&other| other == to);
-        let start = self.readers[leg].start(from) + first;
-        start..start + count
+    /// The number of a row's node that a leg starts from.
+    fn from(&self, leg: usize, at: usize) -> u32 {
+        self.nodes[self.operator.legs[leg].from][at]
+    }
+
+    /// The number of edges of a leg that lead to a node.
+    fn edge_count(&self, leg: usize, at: usize, to: u32) -> usize {
+        self.readers[leg].edge_count(self.from(leg, at), to)
     }
 
     /// Finds what a row has: `list` of the last leg against what is held of the others.
@@ -329,7 +329,7 @@ impl Rows<'_> {
         &self,
         row: u32,
         at: usize,
-        (common, first, list): (&Common, &[u32], &[u32]),
+        (common, first, list): (&Common, List<'_>, List<'_>),
         taken: &mut UsedEdges,
         found: &mut Found,
         give: &mut Give<'_>,
@@ -338,13 +338,13 @@ impl Rows<'_> {
         let node = |column: usize| self.nodes[column][at];
         taken.look(legs, node);
         match self.operator.output {
-            Output::Count if !self.has_repeats && !taken.is_any() => found.count(row, common.count(first, list) as i64),
-            Output::Count if !self.has_repeats && taken.nodes().is_some() => {
-                let mut count = common.count(first, list) as i64;
+            Output::Count if taken.nodes().is_some() => {
+                let mut count = common.count(first, list);
                 for to in taken.nodes().into_iter().flatten() {
-                    let edges = |leg: usize| self.places(leg, at, to).len();
-                    if (0..legs.len()).all(|leg| edges(leg) > 0) {
-                        count += taken.count(legs, &node, to, &edges) - 1;
+                    let edges = |leg: usize| self.edge_count(leg, at, to);
+                    let all: i64 = (0..legs.len()).map(|leg| edges(leg) as i64).product();
+                    if all > 0 {
+                        count += taken.count(legs, &node, to, &edges) - all;
                     }
                 }
                 found.count(row, count);
@@ -361,7 +361,7 @@ impl Rows<'_> {
     fn find_nodes(
         &self,
         (row, at): (u32, usize),
-        (common, first, list): (&Common, &[u32], &[u32]),
+        (common, first, list): (&Common, List<'_>, List<'_>),
         taken: &UsedEdges,
         found: &mut Found,
         give: &mut Give<'_>,
@@ -369,10 +369,10 @@ impl Rows<'_> {
         let legs = &self.operator.legs;
         let node = |column: usize| self.nodes[column][at];
         let output = self.operator.output;
-        let is_plain = !self.has_repeats && !taken.is_any();
+        let is_plain = !taken.is_any() && !common.has_repeats(first, list);
         let (mut total, mut flow) = (0, Ok(Flow::Continue));
         common.each(first, list, |to| {
-            let edges = |leg: usize| self.places(leg, at, to).len();
+            let edges = |leg: usize| self.edge_count(leg, at, to);
             let count = if is_plain { 1 } else { taken.count(legs, &node, to, &edges) };
             total += count;
             let mut rows = match output {
@@ -408,7 +408,7 @@ impl Rows<'_> {
     fn find_edges(
         &self,
         (row, at): (u32, usize),
-        (common, first, list): (&Common, &[u32], &[u32]),
+        (common, first, list): (&Common, List<'_>, List<'_>),
         taken: &mut UsedEdges,
         found: &mut Found,
         give: &mut Give<'_>,
@@ -417,8 +417,8 @@ impl Rows<'_> {
         let mut flow = Ok(Flow::Continue);
         common.each(first, list, |number| {
             let to = self.numbers.node(number);
-            let from = |leg: usize| self.numbers.node(self.nodes[legs[leg].from][at]);
-            let places = |leg: usize| self.places(leg, at, number);
+            let from = |leg: usize| self.numbers.node(self.from(leg, at));
+            let places = |leg: usize| self.readers[leg].places(self.from(leg, at), number);
             let edge = |leg: usize, place: usize| self.readers[leg].edge(place, from(leg), to);
             flow = taken.combine(legs, (self.chunk, row), &places, &edge, &mut |edges| {
                 found.origins.push(row);

@@ -6,8 +6,13 @@ use testing::random::{SeededRandom, seed_or};
 
 use super::optimizer::Bench;
 
-/// A graph with loops and parallel edges, of two types of edges and three kinds of labels.
+/// A graph with loops and parallel edges, of two types of edges and three kinds of labels. Some have hubs, whose lists are bits too.
 fn graph(random: &mut SeededRandom, nodes: u64, edges: u64) -> Vec<String> {
+    let has_hubs = random.chance(50);
+    let end = |random: &mut SeededRandom| match random.below(nodes) {
+        node if has_hubs => node.min(random.below(nodes)).min(random.below(nodes)),
+        node => node,
+    };
     let mut statements = Vec::new();
     for id in 0..nodes {
         let labels = ["", ":A", ":B", ":A:B"][random.index(4)];
@@ -15,7 +20,7 @@ fn graph(random: &mut SeededRandom, nodes: u64, edges: u64) -> Vec<String> {
     }
     let mut pairs = Vec::new();
     for _ in 0..edges {
-        let (from, to) = (random.below(nodes), random.below(nodes));
+        let (from, to) = (end(random), end(random));
         let (kind, w) = (["X", "X", "Y"][random.index(3)], random.below(3));
         pairs.push(format!("[{from}, {to}, '{kind}', {w}]"));
     }
@@ -99,7 +104,7 @@ fn fuzz_cycles_agree() {
     let mut intersected = 0;
     for seed in first..first + 16 {
         let mut random = SeededRandom::new(seed);
-        let (nodes, edges) = [(3, 6), (6, 14), (8, 30), (24, 90)][random.index(4)];
+        let (nodes, edges) = [(3, 6), (6, 14), (8, 30), (24, 90), (90, 200)][random.index(5)];
         let statements = graph(&mut random, nodes, edges);
         let bench = Bench::new(&statements);
         for _ in 0..25 {

@@ -30,7 +30,7 @@ fn crowded(random: &mut SeededRandom) -> Vec<String> {
 
 /// Items to return of three nodes.
 fn returned(random: &mut SeededRandom, [a, b, c]: [&str; 3]) -> String {
-    match random.below(9) {
+    match random.below(10) {
         0 => format!("{a}.id AS x, {b}.id AS y, count(*)"),
         1 => format!("{a}.age, avg({b}.age), sum({c}.half), count({b}.age)"),
         2 => format!("DISTINCT {a}.age"),
@@ -38,7 +38,8 @@ fn returned(random: &mut SeededRandom, [a, b, c]: [&str; 3]) -> String {
         4 => format!("{a}.age, min({b}.id), max({c}.age)"),
         5 => format!("count(DISTINCT {a}), sum({b}.half)"),
         6 => format!("avg({a}.half)"),
-        7 => format!("{a}.id, collect(DISTINCT {b}.age)[0] IS NULL"),
+        7 => format!("{a}.id, toInteger(1000 * stDev({b}.age) + 0.25), toInteger(1000 * stDevP({c}.half) + 0.25)"),
+        8 => format!("{a}.id, collect(DISTINCT {b}.age)[0] IS NULL"),
         _ => format!("{a}.id, count(*)"),
     }
 }

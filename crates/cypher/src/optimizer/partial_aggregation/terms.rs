@@ -25,7 +25,14 @@ pub(super) fn sum(of: SlotId, value: Expression) -> Aggregate {
 }
 
 fn aggregate(slot: SlotId, function: &str, arguments: Vec<Expression>) -> Aggregate {
-    Aggregate { slot, function: Arc::from(function), distinct: false, arguments, span: Span::default() }
+    Aggregate {
+        slot,
+        function: Arc::from(function),
+        distinct: false,
+        arguments,
+        is_weighable: true,
+        span: Span::default(),
+    }
 }
 
 /// The condition that a number of rows is not zero.

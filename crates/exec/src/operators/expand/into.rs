@@ -188,13 +188,9 @@ impl ExpandInto {
             }
             let (from, to) = (ends.from[index], ends.to[index]);
             let (number, wanted) = (numbers.number(from), numbers.number(to));
-            let list = lists.list(number);
-            let first = list.partition_point(|&neighbor| neighbor < wanted);
-            for place in first..first + list[first..].iter().take_while(|&&neighbor| neighbor == wanted).count() {
-                let edge = match with_edges {
-                    true => lists.edge(lists.start(number) + place, from, to),
-                    false => EdgeValue::default(),
-                };
+            let places = if with_edges { lists.places(number, wanted) } else { 0..lists.edge_count(number, wanted) };
+            for place in places {
+                let edge = if with_edges { lists.edge(place, from, to) } else { EdgeValue::default() };
                 if taken.is_empty() || !is_taken(chunk, taken, row as usize, edge.id) {
                     found.edges.push((row, edge));
                 }
