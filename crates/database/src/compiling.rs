@@ -93,6 +93,7 @@ pub(crate) fn compile(
     let compiled = Compiled {
         prefix,
         outlook,
+        names: plan.columns.iter().map(|(name, _)| name.clone()).collect(),
         plan,
         prepared,
         hints,

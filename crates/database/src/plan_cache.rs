@@ -35,6 +35,8 @@ pub(crate) struct Facts {
 pub(crate) struct Compiled {
     pub(crate) prefix: Prefix,
     pub(crate) plan: Arc<Plan>,
+    /// The names of the columns of its result.
+    pub(crate) names: Vec<Arc<str>>,
     pub(crate) prepared: Prepared,
     /// Hints at what is probably not meant.
     pub(crate) hints: Vec<Hint>,

@@ -75,10 +75,11 @@ pub struct StatementSummary {
 }
 
 impl StatementSummary {
-    /// The summary of a statement that tells its plan, or does not.
-    pub(crate) fn of_plan(report: Option<PlanReport>) -> StatementSummary {
+    /// The summary of a statement that tells its plan, or does not, and its hints.
+    #[inline]
+    pub(crate) fn of_plan(report: Option<PlanReport>, hints: Vec<Hint>) -> StatementSummary {
         let plan = report.as_ref().map(|report| report.text().to_string());
-        StatementSummary { plan, report: report.map(Box::new), ..StatementSummary::default() }
+        StatementSummary { plan, report: report.map(Box::new), hints, ..StatementSummary::default() }
     }
 }
 

@@ -353,9 +353,9 @@ impl Session {
 
     /// Runs one statement and holds its whole result.
     pub fn query(&mut self, text: &str, parameters: &Parameters) -> Result<QueryResult> {
-        let mut result = QueryResult::default();
-        result.summary = self.run(text, parameters, &mut result)?;
-        Ok(result)
+        let mut rows = QueryResult::default();
+        let summary = self.run(text, parameters, &mut rows)?;
+        Ok(QueryResult { summary, ..rows })
     }
 
     /// Runs one statement and gives its rows to a sink as they are made; the rows of a statement that writes, after it
@@ -394,8 +394,9 @@ impl Session {
         let (start, at_us) = (clock.now_ns(), clock.unix_us());
         let _timed = meter::timed_by(clock.clone());
         let account = Account::open(clock.clone(), (start, at_us), self.recorder(at_us));
-        let outcome = self.run_on(&account, start, text, parameters, sink);
-        account.close(&self.database, (text, parameters), &self.interrupt, outcome)
+        let mut outcome = self.run_on(&account, start, text, parameters, sink);
+        account.close(&self.database, (text, parameters), &self.interrupt, &mut outcome);
+        outcome
     }
 
     /// The place in a trace of what begins at that time, if there is one.
@@ -499,28 +500,26 @@ impl Session {
                 drop(snapshot);
                 crate::attach::statement::run(self, &statement, parameters, sink)
             }
-            Text::Query(compiled) => self
-                .interrupt
-                .check_unpaused()
-                .map(|()| sink.column_types(&compiled.plan.column_types))
-                .and_then(|()| self.run_query(account, (text, &compiled), parameters, (snapshot, has_sources), sink))
-                .map(|mut summary| {
-                    summary.hints.clone_from(&compiled.hints);
-                    summary
-                }),
+            Text::Query(compiled) => {
+                self.interrupt.check_unpaused().map(|()| sink.column_types(&compiled.plan.column_types)).and_then(
+                    |()| {
+                        self.run_query(account, (text, &compiled, &registry), parameters, (snapshot, has_sources), sink)
+                    },
+                )
+            }
         }
     }
 
     fn explain(&self, compiled: &Compiled, snapshot: Option<&dyn ReadView>) -> Result<StatementSummary> {
         let registry = self.registry();
         let around = self.around(self.view(snapshot)?, &*registry, compiled);
-        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, &around))))
+        Ok(StatementSummary::of_plan(Some(PlanReport::explain(&compiled.plan, &around)), compiled.hints.clone()))
     }
 
     fn run_query(
         &mut self,
         account: &Account,
-        (text, compiled): (&str, &Compiled),
+        (text, compiled, registry): (&str, &Compiled, &Registry),
         parameters: &Parameters,
         (snapshot, has_sources): (Option<Arc<dyn ReadView>>, bool),
         sink: &mut dyn ResultSink,
@@ -532,7 +531,6 @@ impl Session {
             return Err(error!(Parameter, "parameter ${name} has no value").at(*span).when_compiled());
         }
         parameters.values().try_for_each(Value::check_extent)?;
-        let names: Vec<Arc<str>> = compiled.plan.columns.iter().map(|(name, _)| name.clone()).collect();
         let (database, isolation) = (&self.database, self.isolation);
         let memory = self.query_memory();
         let transaction_us = self.in_transaction().then_some(self.began_us);
@@ -541,11 +539,8 @@ impl Session {
                 .with_remedy("open it for writing"));
         }
         let (interrupt, memory_account) = (&self.interrupt, &memory);
-        let registry = self.registry();
         let watch = &account.watch;
-        let catalog = registry.clone();
-        let again =
-            |view: &dyn ReadView, seen: &_| plan_again(text, &*catalog, (view, compiled.facts, interrupt), seen);
+        let again = |view: &dyn ReadView, seen: &_| plan_again(text, registry, (view, compiled.facts, interrupt), seen);
         // Writes may not leave the facts as they were.
         let rests = (compiled.plan.mode == PlanMode::Read).then_some(&compiled.rests);
         let (plan, rule) = (&*compiled.plan, self.database.config().replan);
@@ -564,7 +559,7 @@ impl Session {
             transaction_us,
         };
         let transaction = self.transaction.as_deref_mut();
-        let summary = run.in_its_mode(snapshot, transaction, &names, has_sources, sink);
+        let summary = run.in_its_mode(snapshot, transaction, &compiled.names, has_sources, sink);
         let (memory_peak, spilled_bytes) = (memory.peak() as u64, memory.spilled());
         account.spilled(spilled_bytes);
         let summary = summary?;
@@ -573,7 +568,8 @@ impl Session {
             _ => None,
         };
         let counters = summary.counters;
-        Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report) })
+        let hints = compiled.hints.clone();
+        Ok(StatementSummary { counters, memory_peak, spilled_bytes, ..StatementSummary::of_plan(report, hints) })
     }
 }
 
@@ -599,7 +595,7 @@ struct Run<'a> {
     watch: &'a Stopwatch,
     replanner: &'a dyn Replanner,
     database: &'a Database,
-    registry: Arc<Registry>,
+    registry: &'a Registry,
     compiled: &'a Compiled,
     parameters: &'a Parameters,
     isolation: IsolationLevel,

@@ -66,7 +66,11 @@ impl KnownAnswers {
 
     /// Forgets all answers.
     pub(crate) fn release(&self, memory: &QueryMemory) {
-        memory.release(self.held().drain().flat_map(|(_, known)| known).map(|known| known.charged).sum());
+        let mut held = self.held();
+        if held.is_empty() {
+            return;
+        }
+        memory.release(held.drain().flat_map(|(_, known)| known).map(|known| known.charged).sum());
     }
 }
 

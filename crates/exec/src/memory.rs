@@ -130,6 +130,7 @@ impl fmt::Debug for QueryMemory {
 
 impl QueryMemory {
     /// An account of a query that may hold `limit` bytes (`None`: what the budget leaves it), and spills to `space`.
+    #[inline]
     pub fn new(budget: Arc<MemoryBudget>, limit: Option<usize>, space: Arc<SpillSpace>) -> QueryMemory {
         let limit = limit.unwrap_or_else(|| budget.share(Consumer::Query).max(budget.limit() / 16));
         QueryMemory {
@@ -148,6 +149,7 @@ impl QueryMemory {
 
     /// The same, bounded besides by what other queries of the same user leave.
     #[must_use]
+    #[inline]
     pub fn within(mut self, quota: Option<Arc<Quota>>) -> QueryMemory {
         self.quota = quota;
         self

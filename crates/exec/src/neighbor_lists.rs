@@ -142,7 +142,7 @@ impl<'m> Lists<'m> {
         let view = runtime.view();
         let ids = if kind.with_edges { EdgeIds::Include } else { EdgeIds::Omit };
         // A query that writes must see its own writes, so it keeps no lists for another run.
-        let shared = (!runtime.writes()).then(|| runtime.lists.of(kind));
+        let shared = (!runtime.writes()).then(|| runtime.states.lists.of(kind));
         Lists {
             charge: runtime.charge("lists of neighbors"),
             expand: expansion(view.view(), kind.direction, &kind.types, ids),
@@ -268,7 +268,7 @@ impl<'m> Lists<'m> {
         if memory.charge("lists of neighbors", bytes as usize).is_err() {
             return Ok(false);
         }
-        runtime.lists.charged.fetch_add(bytes as usize, Ordering::Relaxed);
+        runtime.states.lists.charged.fetch_add(bytes as usize, Ordering::Relaxed);
         let filter = LabelFilter::whole(view, &self.kind.labels, numbers.bound)?;
         let whole = match view.edge_partitions() {
             Some(partitions) => Whole::stream(partitions, runtime, expand, &filter, numbers.bound as usize)?,
@@ -280,7 +280,7 @@ impl<'m> Lists<'m> {
             return Ok(false);
         }
         let (hubs, hubs_bytes) = Hubs::of(&whole, memory);
-        runtime.lists.charged.fetch_add(more + hubs_bytes, Ordering::Relaxed);
+        runtime.states.lists.charged.fetch_add(more + hubs_bytes, Ordering::Relaxed);
         whole.hubs = hubs;
         // The lock is held, so that nobody else has set it.
         Ok(shared.whole.set(whole).is_ok())

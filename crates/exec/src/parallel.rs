@@ -17,7 +17,6 @@ use model::{Map, NodeBatch, NodeScan, ReadView, Result};
 
 use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
-use crate::neighbor_lists::SharedLists;
 use crate::profile::{At, OperatorProfile, Profiler};
 use crate::runtime::Prepared;
 use crate::runtime::{Environment, Runtime, Scope, SharedStates};
@@ -160,7 +159,6 @@ pub(crate) struct Parts<'p> {
     view: &'p dyn ReadView,
     prepared: &'p Prepared,
     environment: Environment<'p>,
-    lists: Arc<SharedLists>,
     states: Arc<SharedStates>,
     /// The operator that gives a part of its rows: the scan, or the expansion whose input is held.
     cut: OperatorId,
@@ -181,7 +179,6 @@ impl<'p> Parts<'p> {
             view,
             prepared: runtime.prepared,
             environment: runtime.environment,
-            lists: runtime.lists.clone(),
             states: runtime.states.clone(),
             cut,
             given,
@@ -198,7 +195,6 @@ impl<'p> Parts<'p> {
         work: &dyn Fn(Scope<'_, '_>) -> Result<T>,
     ) -> Result<T> {
         let mut own = Runtime::new(GraphAccess::Read(self.view), self.prepared, self.environment);
-        own.lists = self.lists.clone();
         own.states = self.states.clone();
         own.morsel = Some((self.cut, range));
         own.holding = Holding::of_part(self.given.clone());

@@ -141,6 +141,9 @@ pub struct Summary {
 impl Summary {
     /// Adds the measurements of a leg of the run, which has ended.
     pub(crate) fn add(&mut self, profile: Map<OperatorId, OperatorProfile>, memory: &QueryMemory) {
+        if profile.is_empty() {
+            return;
+        }
         for (id, measured) in profile {
             self.profile.entry(id).or_default().add(&measured);
         }

@@ -123,6 +123,13 @@ fn with_known_keys(
     view: &dyn ReadView,
     ask: impl FnOnce(&[PropertyKeyId]) -> Result<Vec<Column>>,
 ) -> Result<Vec<Column>> {
+    if let [key] = keys {
+        // Most often; nothing is allocated then but the answer.
+        return match view.schema().property_key(key) {
+            Some(id) => ask(&[id]),
+            None => Ok(vec![Column::nulls(rows)]),
+        };
+    }
     let ids: Vec<Option<PropertyKeyId>> = keys.iter().map(|key| view.schema().property_key(key)).collect();
     let known: Vec<PropertyKeyId> = ids.iter().copied().flatten().collect();
     let mut found = if known.is_empty() { Vec::new() } else { ask(&known)? }.into_iter();

@@ -43,7 +43,7 @@ impl Prepared {
     ) -> Result<Summary> {
         // A source that is waited for hears that the run is over.
         let _listening = environment.interrupt.listen();
-        let kept = RowStore::new(environment.memory.open("the result", None));
+        let kept = (self.mode != PlanMode::Read).then(|| RowStore::new(environment.memory.open("the result", None)));
         self.leg(shorter(graph), environment, Start { rest: None, held: None, summary: Summary::default(), kept }, sink)
     }
 
@@ -69,21 +69,21 @@ impl Prepared {
                 return Ok(Flow::Continue);
             }
             let columns = share_columns(&chunk, &self.output);
-            // A plan that writes gives its rows after its last write.
-            if self.mode != PlanMode::Read {
+            if let Some(kept) = &mut kept {
                 kept.push(Chunk { rows: chunk.rows, columns })?;
                 return Ok(Flow::Continue);
             }
             Ok(if sink(chunk.rows, &columns)? { Flow::Continue } else { Flow::Stop })
         });
-        runtime.lists.release(environment.memory);
         runtime.states.release(environment.memory);
         if outcome.is_ok() {
-            kept.finish(self.output.len()).for_each(&mut |chunk| {
-                push_in_batches(scope, chunk, &mut |chunk| {
-                    Ok(if sink(chunk.rows, &chunk.columns)? { Flow::Continue } else { Flow::Stop })
-                })
-            })?;
+            if let Some(kept) = kept {
+                kept.finish(self.output.len()).for_each(&mut |chunk| {
+                    push_in_batches(scope, chunk, &mut |chunk| {
+                        Ok(if sink(chunk.rows, &chunk.columns)? { Flow::Continue } else { Flow::Stop })
+                    })
+                })?;
+            }
             summary.counters = runtime.counters.get();
             let (_, profile, _) = runtime.into_parts();
             summary.add(profile, environment.memory);
@@ -114,8 +114,8 @@ struct Start<'a> {
     held: Option<Box<dyn HeldRows + 'a>>,
     /// The effects so far.
     summary: Summary,
-    /// The rows of the result so far that are given when nothing is written any more.
-    kept: RowStore<'a>,
+    /// The rows of the result so far of a plan that writes, which are given when nothing is written any more.
+    kept: Option<RowStore<'a>>,
 }
 
 /// The same graph, borrowed for no longer than it is used here.

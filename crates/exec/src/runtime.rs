@@ -165,6 +165,8 @@ pub(crate) struct SharedStates {
     charged: AtomicUsize,
     /// Answers of subplans, with what was charged for these.
     pub(crate) known: KnownAnswers,
+    /// Lists of neighbors.
+    pub(crate) lists: SharedLists,
 }
 
 impl SharedStates {
@@ -177,6 +179,7 @@ impl SharedStates {
     pub(crate) fn release(&self, memory: &QueryMemory) {
         memory.release(self.charged.swap(0, Ordering::Relaxed));
         self.known.release(memory);
+        self.lists.release(memory);
     }
 }
 
@@ -193,8 +196,6 @@ pub(crate) struct Runtime<'a> {
     pub(crate) morsel: Option<(OperatorId, Range<u64>)>,
     /// Rows that are held so that a pipeline can be run in parts of them.
     pub(crate) holding: Holding<'a>,
-    /// Lists of neighbors that all parts of the run use.
-    pub(crate) lists: Arc<SharedLists>,
     /// States that operators keep for all parts of a run.
     pub(crate) states: Arc<SharedStates>,
     /// The rows with which it begins, if it is the run of the rest of a plan.
@@ -229,6 +230,7 @@ impl View<'_, '_> {
 }
 
 impl<'a> Runtime<'a> {
+    #[inline]
     pub(crate) fn new(graph: GraphAccess<'a>, prepared: &'a Prepared, mut environment: Environment<'a>) -> Runtime<'a> {
         let profiler = environment.settings.profile.then(|| Profiler::new(environment.clock));
         // All parts of a run that goes on in several threads have one present.
@@ -243,7 +245,6 @@ impl<'a> Runtime<'a> {
             counters: Cell::default(),
             morsel: None,
             holding: Holding::default(),
-            lists: Arc::default(),
             states: Arc::default(),
             held: None,
             rest: None,
@@ -253,6 +254,7 @@ impl<'a> Runtime<'a> {
             made: AllocationTracker::default(),
         }
     }
+
     /// The state that an operator keeps for all parts of the run, made when it is first asked for.
     pub(crate) fn shared<T: Send + Sync + 'static>(&self, id: OperatorId, make: impl FnOnce() -> T) -> Arc<T> {
         let mut states = self.states.by_operator.lock().unwrap_or_else(PoisonError::into_inner);
@@ -308,6 +310,7 @@ impl<'a> Runtime<'a> {
     }
 
     /// Ends the run: its graph, what each operator did, and the turn that it took.
+    #[inline]
     pub(crate) fn into_parts(self) -> (GraphAccess<'a>, Map<OperatorId, OperatorProfile>, Option<Turn<'a>>) {
         let profile = self.profiler.map(Profiler::finish).unwrap_or_default();
         (self.graph.into_inner(), profile, self.turn.into_inner())

@@ -39,6 +39,7 @@ pub(super) struct Account {
 
 impl Account {
     /// The account of a statement that begins at that time, by the monotonic clock and in microseconds since the Unix epoch.
+    #[inline]
     pub(super) fn open(clock: Arc<dyn Clock>, (now_ns, at_us): (u64, i64), recorder: Option<Recorder>) -> Account {
         Account {
             watch: Stopwatch::start(clock, now_ns),
@@ -77,8 +78,8 @@ impl Account {
         database: &Database,
         (text, parameters): (&str, &Parameters),
         interrupt: &Interrupt,
-        outcome: Result<StatementSummary>,
-    ) -> Result<StatementSummary> {
+        outcome: &mut Result<StatementSummary>,
+    ) {
         let now_ns = database.clock().now_ns();
         let mut counts = meter::read().since(self.before);
         counts.add(&interrupt.take_helped());
@@ -115,10 +116,10 @@ impl Account {
                 log.write(&ended, &database.shared.activity.client_of(interrupt), database.clock().unix_us());
             }
         }
-        let mut summary = outcome?;
-        summary.time_ns = phases.whole_ns();
-        (summary.phases, summary.counts) = (phases, counts);
-        Ok(summary)
+        if let Ok(summary) = outcome {
+            summary.time_ns = phases.whole_ns();
+            (summary.phases, summary.counts) = (phases, counts);
+        }
     }
 }
 

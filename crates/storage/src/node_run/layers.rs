@@ -159,7 +159,12 @@ impl Layers {
     /// One property of each node, null where it has none.
     pub fn property(&self, nodes: &[NodeId], key: PropertyKeyId) -> Result<Column> {
         if self.runs.is_empty() || !nodes.iter().any(|&node| self.is_touched(node)) {
-            let place = |row: usize| (nodes[row].0 >> SEGMENT_BITS, nodes[row].0 & (SEGMENT_NODES - 1));
+            let place_of = |node: NodeId| (node.0 >> SEGMENT_BITS, node.0 & (SEGMENT_NODES - 1));
+            if let &[node] = nodes {
+                let (number, row) = place_of(node);
+                return self.read_segment(number, key, &[row]);
+            }
+            let place = |row: usize| place_of(nodes[row]);
             return grouped(nodes.len(), place, |number, rows| self.read_segment(number, key, rows));
         }
         let places = self.places(nodes, key)?;
