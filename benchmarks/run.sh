@@ -15,7 +15,7 @@
 # A ring of Cassandra nodes beside JanusGraph, which only PARTS=ring asks for (ring.py).
 # The Python package is measured by python.py. PARTS="graph store memory indexes cypher shapes advice same estimates analytics analytics_large python sources server introspect ring"
 # chooses. With BASE, a folder with the programs of another build as in target/release, and PEERS=base, the parts graph, cypher,
-# and analytics compare the two builds.
+# and analytics compare the two builds; with BASE alone PARTS=versions does by short statements (versions.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scale=${SCALE:-20}
@@ -51,6 +51,9 @@ for part in $parts; do
     ring)
       "$python" -c 'import neo4j' 2>/dev/null || "$python" -m pip install --quiet neo4j
       KNOT=target/release/knot "$python" benchmarks/ring.py "$cache/ring" ;;
+    versions)
+      [ -n "${BASE:-}" ] || { echo "the part versions wants BASE, a folder with the programs of another build" >&2; exit 2; }
+      "$python" benchmarks/versions.py "$BASE/examples/queries" target/release/examples/queries "$cache/versions" ;;
     estimates) KNOT=target/release/knot "$python" benchmarks/estimates.py "$cache/estimates" ;;
     server)
       "$python" -c 'import neo4j' 2>/dev/null || "$cache/env/bin/pip" install --quiet neo4j==6.0.3

@@ -8,6 +8,7 @@
 //! Cost: for each row the shortest of the lists, or a search in the longer one for each node of the shorter.
 //! After: Ngo, Ré, Rudra, "Skew strikes back", 2013.
 
+mod common;
 mod held;
 mod used_edges;
 
@@ -369,11 +370,13 @@ impl Rows<'_> {
         let legs = &self.operator.legs;
         let node = |column: usize| self.nodes[column][at];
         let output = self.operator.output;
-        let is_plain = !taken.is_any() && !common.has_repeats(first, list);
+        let is_any_taken = taken.is_any();
         let (mut total, mut flow) = (0, Ok(Flow::Continue));
         common.each(first, list, |to| {
-            let edges = |leg: usize| self.edge_count(leg, at, to);
-            let count = if is_plain { 1 } else { taken.count(legs, &node, to, &edges) };
+            let count = match is_any_taken {
+                false => common.count_to(first, list, to),
+                true => taken.count(legs, &node, to, &|leg| self.edge_count(leg, at, to)),
+            };
             total += count;
             let mut rows = match output {
                 Output::Each => count as usize,
