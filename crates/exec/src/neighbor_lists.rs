@@ -5,7 +5,7 @@
 //!
 //! Invariant: a list is sorted by neighbor. If edges are wanted as well, a neighbor comes as often as edges lead to it; else it comes
 //! once, and is among the repeats of the list where several edges do.
-//! Cost: four bytes an entry, eight for each of the repeats, twenty an entry if edges are wanted as well.
+//! Cost: four bytes an entry, twelve for each of the repeats, twenty an entry if edges are wanted as well.
 
 mod entries;
 mod hubs;
@@ -50,7 +50,8 @@ pub(crate) struct ListKind {
 struct Shared {
     read: AtomicU64,
     reading: Mutex<()>,
-    whole: OnceLock<Whole>,
+    /// Nothing if they were read, and are too many.
+    whole: OnceLock<Option<Whole>>,
 }
 
 /// Lists shared by the parts and runs of one statement.
@@ -156,7 +157,7 @@ impl<'m> Lists<'m> {
     }
 
     fn whole(&self) -> Option<&Whole> {
-        if self.is_whole { self.shared.as_ref()?.whole.get() } else { None }
+        if self.is_whole { self.shared.as_ref()?.whole.get()?.as_ref() } else { None }
     }
 
     /// Forgets the lists of earlier batches if they are too many.
@@ -256,34 +257,39 @@ impl<'m> Lists<'m> {
         if read < edges / WHOLE_SHARE || bytes > NEIGHBOR_LIST_BYTES_MAX as u64 {
             return Ok(false);
         }
-        if shared.whole.get().is_some() {
-            return Ok(true);
+        if let Some(whole) = shared.whole.get() {
+            return Ok(whole.is_some());
         }
         // While another part reads them, this one goes on by itself.
         let Ok(_reading) = shared.reading.try_lock() else { return Ok(false) };
-        if shared.whole.get().is_some() {
-            return Ok(true);
+        if let Some(whole) = shared.whole.get() {
+            return Ok(whole.is_some());
         }
         let memory = runtime.environment.memory;
         if memory.charge("lists of neighbors", bytes as usize).is_err() {
             return Ok(false);
         }
-        runtime.states.lists.charged.fetch_add(bytes as usize, Ordering::Relaxed);
+        let charged = &runtime.states.lists.charged;
+        charged.fetch_add(bytes as usize, Ordering::Relaxed);
         let filter = LabelFilter::whole(view, &self.kind.labels, numbers.bound)?;
         let whole = match view.edge_partitions() {
             Some(partitions) => Whole::stream(partitions, runtime, expand, &filter, numbers.bound as usize)?,
             None => Whole::expand(view, runtime, expand, &filter, numbers)?,
         };
-        let Some(mut whole) = whole else { return Ok(false) };
-        let more = whole.bytes().saturating_sub(bytes as usize);
-        if memory.charge("lists of neighbors", more).is_err() {
-            return Ok(false);
+        // Repeats come on top of what was expected.
+        let more = |whole: &Whole| whole.bytes().saturating_sub(bytes as usize);
+        let mut whole = whole.filter(|whole| memory.charge("lists of neighbors", more(whole)).is_ok());
+        if let Some(whole) = &mut whole {
+            let (hubs, hubs_bytes) = Hubs::of(whole, memory);
+            charged.fetch_add(more(whole) + hubs_bytes, Ordering::Relaxed);
+            whole.hubs = hubs;
+        } else {
+            charged.fetch_sub(bytes as usize, Ordering::Relaxed);
+            memory.release(bytes as usize);
         }
-        let (hubs, hubs_bytes) = Hubs::of(&whole, memory);
-        runtime.states.lists.charged.fetch_add(more + hubs_bytes, Ordering::Relaxed);
-        whole.hubs = hubs;
         // The lock is held, so that nobody else has set it.
-        Ok(shared.whole.set(whole).is_ok())
+        let is_there = whole.is_some();
+        Ok(shared.whole.set(whole).is_ok() && is_there)
     }
 
     /// A borrowed form of the lists, for loops.
