@@ -68,9 +68,22 @@ impl Entries {
     /// Sorts the list at a place and moves it to another, not behind the first; returns the end of it there.
     pub(super) fn finish_at(&mut self, list: Range<usize>, to: usize) -> (usize, ListPlace) {
         self.edges_read += list.len() as u64;
-        self.sort(list.clone());
         let repeats = self.repeats.len();
-        let end = if self.with_edges { list.end } else { self.join_repeats(list, to) };
+        let is_rising = self.neighbors[list.clone()].windows(2).all(|pair| pair[0] < pair[1]);
+        if !is_rising {
+            self.sort(list.clone());
+        }
+        let end = match self.with_edges {
+            true => list.end,
+            false if is_rising => {
+                let end = to + list.len();
+                if to != list.start {
+                    self.neighbors.copy_within(list, to);
+                }
+                end
+            }
+            false => self.join_repeats(list, to),
+        };
         let place =
             ListPlace { neighbors: (to as u32, end as u32), repeats: (repeats as u32, self.repeats.len() as u32) };
         (end, place)
@@ -98,9 +111,6 @@ impl Entries {
 
     fn sort(&mut self, place: Range<usize>) {
         let list = &mut self.neighbors[place.clone()];
-        if list.is_sorted() {
-            return;
-        }
         if !self.with_edges {
             list.sort_unstable();
             return;

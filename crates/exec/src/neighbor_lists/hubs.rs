@@ -47,11 +47,12 @@ impl Hubs {
     }
 
     /// The bits of a node's list, if it is so long that it has some.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bits(&self, node: u32, length: usize) -> Option<&[u64]> {
-        if length < self.neighbors_min {
-            return None;
-        }
+        if length < self.neighbors_min { None } else { self.row(node) }
+    }
+
+    fn row(&self, node: u32) -> Option<&[u64]> {
         let row = *self.rows.get(&node)? as usize;
         Some(&self.words[row * self.words_per_row..][..self.words_per_row])
     }

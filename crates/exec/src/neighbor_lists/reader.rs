@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use model::{EdgeValue, Map, NodeId};
+use model::{EdgeId, EdgeTypeId, EdgeValue, Map, NodeId};
 
 use super::entries::{Entries, ListPlace, Repeat};
-use super::whole::Whole;
+use super::hubs::Hubs;
+use super::whole::{Whole, range_of};
 use crate::prefetch::prefetch;
 
 /// Entries in a line of a cache of the processor, and how many lines of a list are loaded ahead: the processor itself loads
@@ -21,46 +22,49 @@ pub(crate) struct List<'a> {
     pub(crate) repeats: &'a [Repeat],
 }
 
-/// Borrowed lists.
+/// Borrowed lists: slices, so that a loop has them at hand.
 #[derive(Clone, Copy)]
 pub(crate) struct ListReader<'a> {
-    entries: &'a Entries,
-    source: Source<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum Source<'a> {
-    /// Of all nodes.
-    Whole(&'a Whole),
-    /// Of some.
-    Places(&'a Map<u32, ListPlace>),
+    neighbors: &'a [u32],
+    repeats: &'a [Repeat],
+    edges: &'a [(EdgeId, EdgeTypeId, bool)],
+    /// Of the lists of all nodes, if they are there.
+    starts: &'a [u32],
+    repeat_starts: &'a [u32],
+    hubs: Option<&'a Hubs>,
+    /// Of the lists of some nodes.
+    places: Option<&'a Map<u32, ListPlace>>,
 }
 
 impl<'a> ListReader<'a> {
     pub(super) fn of_whole(whole: &'a Whole) -> ListReader<'a> {
-        ListReader { entries: &whole.entries, source: Source::Whole(whole) }
+        let Whole { starts, repeat_starts, entries, hubs } = whole;
+        ListReader { starts, repeat_starts, hubs: Some(hubs), places: None, ..ListReader::of(entries) }
     }
 
     pub(super) fn of_some(places: &'a Map<u32, ListPlace>, entries: &'a Entries) -> ListReader<'a> {
-        ListReader { entries, source: Source::Places(places) }
+        ListReader { places: Some(places), ..ListReader::of(entries) }
+    }
+
+    fn of(entries: &'a Entries) -> ListReader<'a> {
+        let Entries { neighbors, repeats, edges, .. } = entries;
+        ListReader { neighbors, repeats, edges, starts: &[], repeat_starts: &[], hubs: None, places: None }
     }
 
     /// The range of a node's list, among those asked for.
-    #[inline]
+    #[inline(always)]
     fn place(&self, node: u32) -> Range<usize> {
-        match self.source {
-            Source::Whole(whole) => whole.place(node),
-            Source::Places(places) => places.get(&node).map_or(0..0, |place| place.neighbors()),
+        match self.places {
+            None => range_of(self.starts, node),
+            Some(places) => places.get(&node).map_or(0..0, |place| place.neighbors()),
         }
     }
 
     /// Begins to load where the list of a node is into the caches of the processor.
     #[inline]
     pub(crate) fn fetch_place(&self, node: u32) {
-        if let Source::Whole(whole) = self.source
-            && let Some(start) = whole.starts.get(node as usize)
-        {
-            prefetch(start);
+        for starts in [self.starts, self.repeat_starts] {
+            starts.get(node as usize).into_iter().for_each(prefetch);
         }
     }
 
@@ -72,42 +76,42 @@ impl<'a> ListReader<'a> {
     }
 
     /// The neighbors of a node.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn nodes(&self, node: u32) -> &'a [u32] {
-        &self.entries.neighbors[self.place(node)]
+        &self.neighbors[self.place(node)]
     }
 
     /// The list of a node.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn list(&self, node: u32) -> List<'a> {
         let nodes = self.nodes(node);
-        let bits = match self.source {
-            Source::Whole(whole) => whole.hubs.bits(node, nodes.len()),
-            Source::Places(_) => None,
-        };
-        List { nodes, bits, repeats: self.repeats(node) }
+        let bits = self.hubs.and_then(|hubs| hubs.bits(node, nodes.len()));
+        List { nodes, bits, repeats: if self.repeats.is_empty() { &[] } else { self.repeats(node) } }
     }
 
     /// The neighbors of a node to which several edges lead; none if the edges are in the list.
     #[inline]
     fn repeats(&self, node: u32) -> &'a [Repeat] {
-        if self.entries.repeats.is_empty() {
-            return &[];
-        }
-        let place = match self.source {
-            Source::Whole(whole) => whole.repeats_place(node),
-            Source::Places(places) => places.get(&node).map_or(0..0, |place| place.repeats()),
+        let place = match self.places {
+            None => range_of(self.repeat_starts, node),
+            Some(places) => places.get(&node).map_or(0..0, |place| place.repeats()),
         };
-        &self.entries.repeats[place]
+        &self.repeats[place]
     }
 
     /// The places of the edges from a node to another, if those are in the list.
     pub(crate) fn places(&self, from: u32, to: u32) -> Range<usize> {
         let place = self.place(from);
-        let list = &self.entries.neighbors[place.clone()];
+        let list = &self.neighbors[place.clone()];
         let first = list.partition_point(|&other| other < to);
         let count = list[first..].partition_point(|&other| other == to);
         place.start + first..place.start + first + count
+    }
+
+    /// True if some edge leads from a node to another.
+    #[inline]
+    pub(crate) fn leads_to(&self, from: u32, to: u32) -> bool {
+        self.nodes(from).binary_search(&to).is_ok()
     }
 
     /// The number of edges from a node to another.
@@ -123,7 +127,7 @@ impl<'a> ListReader<'a> {
 
     /// The edge at a place, which is in the list of `from` and leads to `to`.
     pub(crate) fn edge(&self, place: usize, from: NodeId, to: NodeId) -> EdgeValue {
-        let (id, edge_type, is_against) = self.entries.edges[place];
+        let (id, edge_type, is_against) = self.edges[place];
         let (source, target) = if is_against { (to, from) } else { (from, to) };
         EdgeValue { id, source, target, edge_type }
     }

@@ -19,7 +19,7 @@ pub(super) struct Whole {
     /// The start of each node's list, and the end of the last one.
     pub(super) starts: Vec<u32>,
     /// The start of the repeats of each node's list, and the end of the last ones. Empty if there are none.
-    repeat_starts: Vec<u32>,
+    pub(super) repeat_starts: Vec<u32>,
     pub(super) entries: Entries,
     /// Bits of the long ones.
     pub(super) hubs: Hubs,
@@ -45,21 +45,9 @@ impl Whole {
         self.entries.bytes() + (self.starts.capacity() + self.repeat_starts.capacity()) * size_of::<u32>()
     }
 
-    /// The place of a node's list.
-    #[inline]
-    pub(super) fn place(&self, node: u32) -> Range<usize> {
-        range_of(&self.starts, node)
-    }
-
-    /// The place of the repeats of a node's list.
-    #[inline]
-    pub(super) fn repeats_place(&self, node: u32) -> Range<usize> {
-        range_of(&self.repeat_starts, node)
-    }
-
     /// The list of a node.
     pub(super) fn list(&self, node: u32) -> &[u32] {
-        &self.entries.neighbors[self.place(node)]
+        &self.entries.neighbors[range_of(&self.starts, node)]
     }
 
     /// From partitions, which are read twice: to count, then to fill. Nothing if there are too many entries.
@@ -147,7 +135,7 @@ impl Whole {
 
 /// The range of a node; empty if it has none.
 #[inline]
-fn range_of(starts: &[u32], node: u32) -> Range<usize> {
+pub(super) fn range_of(starts: &[u32], node: u32) -> Range<usize> {
     match starts.get(node as usize..node as usize + 2) {
         Some(&[start, end]) => start as usize..end as usize,
         _ => 0..0,

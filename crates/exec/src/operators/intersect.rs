@@ -339,13 +339,14 @@ impl Rows<'_> {
         let node = |column: usize| self.nodes[column][at];
         taken.look(legs, node);
         match self.operator.output {
+            Output::Count if !taken.is_any() => found.count(row, common.count(first, list)),
             Output::Count if taken.nodes().is_some() => {
                 let mut count = common.count(first, list);
                 for to in taken.nodes().into_iter().flatten() {
                     let edges = |leg: usize| self.edge_count(leg, at, to);
-                    let all: i64 = (0..legs.len()).map(|leg| edges(leg) as i64).product();
-                    if all > 0 {
-                        count += taken.count(legs, &node, to, &edges) - all;
+                    // Mostly some leg does not lead there.
+                    if (0..legs.len()).all(|leg| self.readers[leg].leads_to(self.from(leg, at), to)) {
+                        count += taken.count(legs, &node, to, &edges) - common.count_to(first, list, to);
                     }
                 }
                 found.count(row, count);

@@ -36,9 +36,12 @@ pub(super) fn each_common(one: List<'_>, other: List<'_>, mut take: impl FnMut(u
 /// Number of combinations of edges that lead to nodes that two lists have in common; neither has a node twice.
 ///
 /// Those by the first edge to each node are counted like sets; of the few nodes with more edges the rest is added.
-#[inline]
+#[inline(always)]
 pub(super) fn count(one: List<'_>, other: List<'_>) -> u64 {
     let mut count = count_common(one, other) as u64;
+    if count == 0 || (one.repeats.is_empty() && other.repeats.is_empty()) {
+        return count;
+    }
     if !other.repeats.is_empty() {
         count += count_more(other.repeats, one);
     }
@@ -53,7 +56,7 @@ pub(super) fn count(one: List<'_>, other: List<'_>) -> u64 {
 }
 
 /// Number of nodes that two lists have in common; neither has a node twice.
-#[inline]
+#[inline(always)]
 fn count_common(one: List<'_>, other: List<'_>) -> usize {
     match Way::of(one, other) {
         Way::Look(nodes, bits) => count_set(bits, nodes),
@@ -74,6 +77,10 @@ fn count_more(repeats: &[Repeat], list: List<'_>) -> u64 {
     let mut count = 0;
     match list.bits {
         Some(bits) => repeats.iter().filter(|it| is_set(bits, it.neighbor)).for_each(|it| count += it.more),
+        None if repeats.len() <= list.nodes.len() / SEARCH_RATIO.ilog2() as usize => {
+            let found = repeats.iter().filter(|repeat| list.nodes.binary_search(&repeat.number()).is_ok());
+            found.for_each(|repeat| count += repeat.more);
+        }
         None => intersect(repeats, list.nodes, |repeat, _| {
             count += repeat.more;
             true
@@ -102,9 +109,16 @@ enum Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    #[inline]
+    #[inline(always)]
     fn of(one: List<'a>, other: List<'a>) -> Way<'a> {
-        // Nearly always only the nodes held have bits.
+        // Nearly always only the nodes held have bits, or none.
+        match (one.bits, other.bits) {
+            (None, None) => return Way::Merge(one.nodes, other.nodes),
+            (Some(bits), None) if !is_searched(one.nodes.len(), other.nodes.len()) => {
+                return Way::Look(other.nodes, bits);
+            }
+            _ => {}
+        }
         let (short, long) = (one.nodes.len().min(other.nodes.len()), one.nodes.len().max(other.nodes.len()));
         let merged = if is_searched(short, long) { short * SEARCH_RATIO } else { short + long };
         let mut best = (merged, Way::Merge(one.nodes, other.nodes));
@@ -136,7 +150,8 @@ fn is_set(bits: &[u64], node: u32) -> bool {
 /// Number of nodes of a list that are set: four at a time, so that none waits for the one before.
 #[inline]
 fn count_set(bits: &[u64], list: &[u32]) -> usize {
-    let set = |node: u32| usize::from(is_set(bits, node));
+    // No branch but that of the bound, which is never taken.
+    let set = |node: u32| bits.get(node as usize / 64).map_or(0, |word| word >> (node % 64) & 1);
     let (quads, rest) = list.as_chunks::<4>();
     let mut counts = [0; 4];
     for quad in quads {
@@ -145,7 +160,7 @@ fn count_set(bits: &[u64], list: &[u32]) -> usize {
         counts[2] += set(quad[2]);
         counts[3] += set(quad[3]);
     }
-    counts.iter().sum::<usize>() + rest.iter().map(|&node| set(node)).sum::<usize>()
+    (counts.iter().sum::<u64>() + rest.iter().map(|&node| set(node)).sum::<u64>()) as usize
 }
 
 /// Entry of a list that is sorted by the numbers of nodes.

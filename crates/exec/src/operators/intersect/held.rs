@@ -111,7 +111,7 @@ impl Common {
     }
 
     /// The nodes held; `first` is the list of the first node.
-    #[inline]
+    #[inline(always)]
     fn held<'a>(&'a self, first: List<'a>) -> List<'a> {
         let marks = self.is_marked.then_some(&self.bits[..]);
         match self.levels.last() {
@@ -127,7 +127,7 @@ impl Common {
     }
 
     /// Number of combinations of edges that lead to nodes of a list that are held.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count(&self, first: List<'_>, list: List<'_>) -> i64 {
         count(self.held(first), list) as i64
     }
