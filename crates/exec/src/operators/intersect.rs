@@ -8,8 +8,8 @@
 //! Cost: for each row the shortest of the lists, or a search in the longer one for each node of the shorter.
 //! After: Ngo, Ré, Rudra, "Skew strikes back", 2013.
 
-mod common;
 mod held;
+mod two_lists;
 mod used_edges;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What the lists of all nodes of a row but the last have in common, kept from row to row.
+//! The intersection of the lists of all nodes of a row but the last, kept from row to row.
 
-use super::common::{Numbered, count, each_common, edges_to};
+use super::two_lists::{Numbered, count, each_common, edges_to};
 use crate::neighbor_lists::{List, ListReader, Repeat};
 
 /// Shorter lists are not marked in the bitmap.

@@ -1,4 +1,4 @@
-//! What two sorted lists have in common: by bits of one or of both, by merging, or by searching the longer for each of the shorter.
+//! The intersection of two sorted lists: by bits of one or of both, by merging, or by searching the longer for each of the shorter.
 
 use crate::neighbor_lists::{List, Repeat};
 
