@@ -13,6 +13,14 @@ pub(crate) struct Repeat {
     pub(crate) more: u64,
 }
 
+impl Repeat {
+    /// Number of edges to a neighbor in a list with these repeats.
+    #[inline]
+    pub(crate) fn edges_to(repeats: &[Repeat], neighbor: u32) -> u64 {
+        1 + repeats.binary_search_by_key(&neighbor, |repeat| repeat.neighbor).map_or(0, |at| repeats[at].more)
+    }
+}
+
 /// Lists end to end.
 #[derive(Debug, Default)]
 pub(super) struct Entries {

@@ -116,13 +116,10 @@ impl<'a> ListReader<'a> {
 
     /// The number of edges from a node to another.
     pub(crate) fn edge_count(&self, from: u32, to: u32) -> usize {
-        let found = self.places(from, to).len();
-        if found == 0 {
-            return 0;
+        match self.places(from, to).len() {
+            0 => 0,
+            found => found - 1 + Repeat::edges_to(self.repeats(from), to) as usize,
         }
-        let repeats = self.repeats(from);
-        let more = repeats.binary_search_by_key(&to, |repeat| repeat.neighbor);
-        found + more.map_or(0, |at| repeats[at].more as usize)
     }
 
     /// The edge at a place, which is in the list of `from` and leads to `to`.

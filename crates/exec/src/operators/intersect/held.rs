@@ -1,6 +1,6 @@
 //! The intersection of the lists of all nodes of a row but the last, kept from row to row.
 
-use super::two_lists::{Numbered, count, each_common, edges_to};
+use super::two_lists::{Numbered, count, each_common};
 use crate::neighbor_lists::{List, ListReader, Repeat};
 
 /// Shorter lists are not marked in the bitmap.
@@ -123,7 +123,7 @@ impl Common {
     /// Number of combinations of edges that lead to a node of a list that is held.
     #[inline]
     pub(super) fn count_to(&self, first: List<'_>, list: List<'_>, node: u32) -> i64 {
-        (edges_to(self.held(first).repeats, node) * edges_to(list.repeats, node)) as i64
+        (Repeat::edges_to(self.held(first).repeats, node) * Repeat::edges_to(list.repeats, node)) as i64
     }
 
     /// Number of combinations of edges that lead to nodes of a list that are held.

@@ -4,7 +4,7 @@ use crate::neighbor_lists::{List, Repeat};
 
 /// A list that is longer than another by this factor is searched rather than read.
 const SEARCH_RATIO: usize = 16;
-/// Two words are compared and their bits counted in the time in which so many nodes are looked up.
+/// Cost of the bits that two words share, in lookups of a node among bits.
 const WORD_COST: usize = 2;
 
 /// Calls `take` with each node that two lists have in common, once each, in order, until it is false.
@@ -42,16 +42,11 @@ pub(super) fn count(one: List<'_>, other: List<'_>) -> u64 {
     if count == 0 || (one.repeats.is_empty() && other.repeats.is_empty()) {
         return count;
     }
-    if !other.repeats.is_empty() {
-        count += count_more(other.repeats, one);
-    }
-    if !one.repeats.is_empty() {
-        count += count_more(one.repeats, other);
-        intersect(one.repeats, other.repeats, |one, other| {
-            count += one.more * other.more;
-            true
-        });
-    }
+    count += count_more(one.repeats, other) + count_more(other.repeats, one);
+    intersect(one.repeats, other.repeats, |one, other| {
+        count += one.more * other.more;
+        true
+    });
     count
 }
 
@@ -87,15 +82,6 @@ fn count_more(repeats: &[Repeat], list: List<'_>) -> u64 {
         }),
     }
     count
-}
-
-/// Number of edges to a node that a list has, of which these are the repeats.
-#[inline]
-pub(super) fn edges_to(repeats: &[Repeat], node: u32) -> u64 {
-    if repeats.is_empty() {
-        return 1;
-    }
-    1 + repeats.binary_search_by_key(&node, |repeat| repeat.neighbor).map_or(0, |at| repeats[at].more)
 }
 
 /// The cheapest way to tell what two lists have in common.
@@ -142,16 +128,21 @@ fn is_searched(short: usize, long: usize) -> bool {
     long / SEARCH_RATIO > short
 }
 
+/// The bit of a node. No branch but that of the bound, which is never taken.
+#[inline]
+fn bit(bits: &[u64], node: u32) -> u64 {
+    bits.get(node as usize / 64).map_or(0, |word| word >> (node % 64) & 1)
+}
+
 #[inline]
 fn is_set(bits: &[u64], node: u32) -> bool {
-    bits.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
+    bit(bits, node) == 1
 }
 
 /// Number of nodes of a list that are set: four at a time, so that none waits for the one before.
 #[inline]
 fn count_set(bits: &[u64], list: &[u32]) -> usize {
-    // No branch but that of the bound, which is never taken.
-    let set = |node: u32| bits.get(node as usize / 64).map_or(0, |word| word >> (node % 64) & 1);
+    let set = |node: u32| bit(bits, node);
     let (quads, rest) = list.as_chunks::<4>();
     let mut counts = [0; 4];
     for quad in quads {
