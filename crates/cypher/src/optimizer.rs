@@ -17,6 +17,7 @@ mod edge_range;
 mod edge_top;
 mod exists_join;
 mod filter_in_path;
+mod first_match;
 mod late_projection;
 mod node_choice;
 pub(crate) mod nullability;
@@ -81,6 +82,8 @@ pub struct OptimizerConfig {
     pub count_matches: bool,
     /// Merge rows that are equal in what the rest of a plan reads of them, where only their number is asked.
     pub partial_aggregation: Use,
+    /// Go on to the next row at the first match of what nobody reads.
+    pub first_matches: Use,
 }
 
 impl Default for OptimizerConfig {
@@ -107,6 +110,7 @@ impl Default for OptimizerConfig {
             covering_labels: false,
             count_matches: true,
             partial_aggregation: Use::Cheaper,
+            first_matches: Use::Cheaper,
         }
     }
 }
@@ -135,6 +139,7 @@ impl OptimizerConfig {
             covering_labels: false,
             count_matches: false,
             partial_aggregation: Use::Never,
+            first_matches: Use::Never,
         }
     }
 }
@@ -191,6 +196,9 @@ pub(crate) fn optimize(
     }
     if mode == PlanMode::Read && count(root, slots, context, config) && config.unused {
         unused::drop_unused(root, columns);
+    }
+    if mode == PlanMode::Read && config.first_matches != Use::Never && !has_attached {
+        first_match::rewrite_all(root, config.first_matches);
     }
     // Last, since an expansion that chooses is taken apart by no other rule.
     if config.edge_filters {

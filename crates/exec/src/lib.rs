@@ -40,6 +40,7 @@ pub mod run;
 
 mod adjacency;
 mod allocations;
+mod edge_ends;
 mod edge_filter;
 mod group_table;
 mod horizon;

@@ -8,6 +8,7 @@ pub mod by_scan;
 pub mod chosen;
 mod element_id;
 mod filtered;
+mod known_ends;
 mod runs;
 mod topology;
 
@@ -31,6 +32,7 @@ use crate::value::{EdgeValue, Value};
 
 pub use self::element_id::{ElementId, NO_EDGE_NUMBER, element_ids_by_number, find_by_expanding};
 pub use self::filtered::scan_filtered;
+pub use self::known_ends::{KnownEnds, Leads};
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
 pub use self::topology::{EdgeDelta, Freshness, Moment, Topology};
 
@@ -424,6 +426,11 @@ pub trait ReadView: Send + Sync {
 
     /// The name of the state of all that is read; `None` if it has none, as in a transaction, or if reads must be known.
     fn moment(&self) -> Option<Moment> {
+        None
+    }
+
+    /// The place for what is found out about the state that is read; `None` where it has no [`moment`](ReadView::moment).
+    fn known_ends(&self) -> Option<&KnownEnds> {
         None
     }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::store::{EdgeDelta, Moment, Topology};
+use model::store::{EdgeDelta, KnownEnds, Moment, Topology};
 use model::{Consumer, EdgeTypeId, MemoryBudget, NodeId, Reservation};
 
 use crate::memtable::Memtable;
@@ -30,6 +30,8 @@ pub(crate) struct EdgeState {
     properties: u64,
     /// Counts transactions; none within one.
     commits: Option<u64>,
+    /// Goes with `commits`: made anew by the next.
+    known_ends: Arc<KnownEnds>,
 }
 
 #[derive(Debug)]
@@ -61,13 +63,14 @@ impl EdgeState {
     pub(crate) fn new() -> EdgeState {
         let store = Moment::next_store();
         let history = History { store, is_watched: AtomicBool::new(false), log: Mutex::default() };
-        EdgeState { history: Arc::new(history), edges: 0, properties: 0, commits: Some(0) }
+        EdgeState { history: Arc::new(history), edges: 0, properties: 0, commits: Some(0), known_ends: Arc::default() }
     }
 
     /// The state after this one, the newest, by what a transaction left in its memtable.
     pub(crate) fn after(&self, memtable: &Memtable, memory: &Arc<MemoryBudget>) -> EdgeState {
         let mut next = self.clone();
         next.commits = self.commits.map(|commits| commits + 1);
+        next.known_ends = Arc::default();
         next.edges += u64::from(memtable.changed_own_edges());
         next.properties += u64::from(memtable.changed_own_edges() || memtable.own_properties_changed);
         if next.edges > self.edges && self.history.is_watched.load(Ordering::Relaxed) {
@@ -93,6 +96,11 @@ impl EdgeState {
     /// The name of all that is committed; none within a transaction.
     pub(crate) fn moment(&self) -> Option<Moment> {
         self.commits.map(|number| Moment { store: self.history.store, number })
+    }
+
+    /// The place for what is found out about all that is committed; none within a transaction.
+    pub(crate) fn known_ends(&self) -> Option<&KnownEnds> {
+        self.commits.is_some().then_some(&*self.known_ends)
     }
 
     /// Its name. From now on changes are kept.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use model::column::ColumnBuilder;
 use model::store::chosen::{Chooser, Choosing};
-use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, Moment, NodeCursor, Topology, lookup_by_scan};
+use model::store::{EdgeCursor, EdgeDelta, EdgePartitions, KnownEnds, Moment, NodeCursor, Topology, lookup_by_scan};
 use model::{
     Bitmap, Capabilities, Column, Count, Direction, EdgeId, EdgeTypeId, EdgeValue, Expand, IndexCursor, IndexScan,
     LabelId, NodeId, NodeScan, PropertyKeyId, ReadView, Result, Schema, Statistics, Value,
@@ -352,6 +352,10 @@ impl ReadView for Snapshot {
 
     fn moment(&self) -> Option<Moment> {
         self.edges.moment()
+    }
+
+    fn known_ends(&self) -> Option<&KnownEnds> {
+        self.edges.known_ends()
     }
 
     fn topology(&self) -> Option<Topology> {

@@ -361,6 +361,9 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { partial_aggregation: Use::Never, ..all },
         OptimizerConfig { partial_aggregation: Use::Always, ..all },
         OptimizerConfig { partial_aggregation: Use::Always, count_matches: false, ..all },
+        OptimizerConfig { first_matches: Use::Never, ..all },
+        OptimizerConfig { first_matches: Use::Always, ..all },
+        OptimizerConfig { first_matches: Use::Always, count_matches: false, partial_aggregation: Use::Never, ..all },
         OptimizerConfig { sort_keys: false, ..all },
         OptimizerConfig { edge_filters: false, ..all },
     ]

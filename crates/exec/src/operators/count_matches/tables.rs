@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use model::{Bitmap, NodeId, Result};
 
-use super::labelled::ByType;
 use super::lists::Lists;
+use crate::edge_ends::ByType;
 
 /// The numbers of matches that a node stands for.
 #[derive(Clone, Copy, Debug, Default)]
