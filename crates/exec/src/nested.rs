@@ -142,7 +142,8 @@ impl Nested {
         Ok(found.into_iter().map(|found| found != 0).collect())
     }
 
-    fn exists_for_each(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
+    /// The same, asked for rows that come again too.
+    pub(crate) fn exists_for_each(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
         let mut found = vec![false; chunk.rows];
         if self.row.is_some() {
             let mut missing = chunk.rows;

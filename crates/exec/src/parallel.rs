@@ -11,12 +11,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cypher::plan::{CountedNode, Operator, OperatorId, OperatorKind};
+use cypher::plan::{CountedBranch, CountedNode, Operator, OperatorId, OperatorKind};
 use model::procedure::GraphAccess;
-use model::{Map, NodeBatch, NodeScan, ReadView, Result};
+use model::{Direction, Map, NodeBatch, NodeScan, ReadView, Result};
 
 use crate::adjacency::label_ids;
 use crate::chunk::Chunk;
+use crate::edge_ends::Led;
 use crate::profile::{At, OperatorProfile, Profiler};
 use crate::runtime::Prepared;
 use crate::runtime::{Environment, Runtime, Scope, SharedStates};
@@ -28,6 +29,9 @@ const PARTS: u64 = 8;
 /// Fewest nodes of a scan that is cut because of what is counted from them.
 const NODES_MIN: usize = 64;
 
+/// Nodes from which on a scan is cut whatever is counted from them.
+const COUNTED_NODES_MIN: u64 = 8_192;
+
 /// Nodes of a part of such a scan, about: what is looked up for several of them at once is looked up for each part.
 const PART_NODES: usize = 1_536;
 
@@ -36,10 +40,21 @@ const PART_NODES: usize = 1_536;
 pub(crate) struct ScanPipeline {
     scan: OperatorId,
     labels: Vec<Arc<str>>,
-    /// The types of the edges that are followed from few nodes perhaps, but all of them (no types: of any type).
-    counts: Option<Vec<Arc<str>>>,
+    /// The edges that are followed from few nodes perhaps, but all of them.
+    counts: Vec<CountedEdges>,
     /// The order of the rows depends on the parts, which are then made for one thread too.
     merges: bool,
+}
+
+/// Edges of a counted tree.
+#[derive(Clone, Debug)]
+struct CountedEdges {
+    direction: Direction,
+    /// None for any.
+    types: Vec<Arc<str>>,
+    /// Labels of the nodes that they lead to, if nothing else is asked of these: the edges need not be followed then if their types
+    /// are known to lead to such nodes.
+    labels: Option<Vec<Arc<str>>>,
 }
 
 impl ScanPipeline {
@@ -58,7 +73,7 @@ impl ScanPipeline {
 pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
     match &plan.kind {
         OperatorKind::NodeScan { input, labels, .. } if matches!(input.kind, OperatorKind::Unit) => {
-            Some(ScanPipeline { scan: plan.id, labels: labels.clone(), counts: None, merges: false })
+            Some(ScanPipeline { scan: plan.id, labels: labels.clone(), counts: Vec::new(), merges: false })
         }
         OperatorKind::Filter { input, .. }
         | OperatorKind::Project { input, .. }
@@ -76,37 +91,43 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
             scan_pipeline(input).map(|pipeline| ScanPipeline { merges: true, ..pipeline })
         }
         OperatorKind::CountMatches { input, trees, .. } => {
-            let pipeline = scan_pipeline(input)?;
-            let mut types = Some(Vec::new());
-            trees.iter().for_each(|tree| add_types(tree, &mut types));
-            Some(ScanPipeline { counts: Some(types.unwrap_or_default()), ..pipeline })
+            let mut pipeline = scan_pipeline(input)?;
+            trees.iter().for_each(|tree| add_edges(tree, &mut pipeline.counts));
+            Some(pipeline)
         }
         _ => None,
     }
 }
 
-/// Adds the types of the edges of a tree; nothing is left of them once there is an edge of any type.
-fn add_types(node: &CountedNode, types: &mut Option<Vec<Arc<str>>>) {
-    for branch in &node.branches {
-        match types {
-            Some(_) if branch.types.is_empty() => *types = None,
-            Some(types) => types.extend(branch.types.iter().cloned()),
-            None => return,
-        }
-        add_types(&branch.node, types);
+/// Adds the edges of a tree.
+fn add_edges(node: &CountedNode, edges: &mut Vec<CountedEdges>) {
+    for CountedBranch { direction, types, node, .. } in &node.branches {
+        let is_leaf = node.predicate.is_none() && node.branches.is_empty() && node.nested.is_empty();
+        let labels = is_leaf.then(|| node.labels.clone());
+        edges.push(CountedEdges { direction: *direction, types: types.clone(), labels });
+        add_edges(node, edges);
     }
-    node.nested.iter().for_each(|nested| add_types(&nested.node, types));
+    node.nested.iter().for_each(|nested| add_edges(&nested.node, edges));
+}
+
+impl CountedEdges {
+    /// Number of edges that are followed, about, if they are of all nodes; none where degrees suffice.
+    fn followed(&self, view: &dyn ReadView) -> u64 {
+        let led = |labels| Led { direction: self.direction, types: &self.types, labels };
+        if self.labels.as_deref().is_some_and(|labels| led(labels).looks(view) == 0) {
+            return 0;
+        }
+        let estimates = view.estimates();
+        let of = |name: &Arc<str>| view.schema().edge_type(name).map_or(0, |id| estimates.edge_type(id));
+        if self.types.is_empty() { estimates.edges } else { self.types.iter().map(of).sum() }
+    }
 }
 
 impl ScanPipeline {
     /// True if the count from the nodes of the scan covers enough edges (`edges_min`) for parts to pay, also for few
     /// nodes.
     fn counts_much(&self, view: &dyn ReadView, edges_min: u64) -> bool {
-        let Some(types) = &self.counts else { return false };
-        let estimates = view.estimates();
-        let of = |name: &Arc<str>| view.schema().edge_type(name).map_or(0, |id| estimates.edge_type(id));
-        let edges = if types.is_empty() { estimates.edges } else { types.iter().map(of).sum() };
-        edges >= edges_min
+        self.counts.iter().map(|edges| edges.followed(view)).sum::<u64>() >= edges_min
     }
 }
 
@@ -147,7 +168,8 @@ pub(crate) fn ranges(runtime: &Runtime<'_>, pipeline: &ScanPipeline, parts: u64)
         return None;
     }
     if nodes < settings.parallel_nodes_min {
-        let pays = nodes >= NODES_MIN as u64 && pipeline.counts_much(view, settings.parallel_nodes_min);
+        let counts_all = !pipeline.counts.is_empty() && nodes >= COUNTED_NODES_MIN;
+        let pays = nodes >= NODES_MIN as u64 && (counts_all || pipeline.counts_much(view, settings.parallel_nodes_min));
         // The scan itself meets the failure again and reports it.
         return if pays { even_ranges(view, &pipeline.labels, parts).ok().flatten() } else { None };
     }

@@ -3,7 +3,7 @@
 //! A subplan that searches paths between known nodes is run for more and more rows at a time: pairs of a run share searches.
 
 use cypher::plan::{Operator, OperatorKind};
-use model::Result;
+use model::{Direction, Result};
 
 use crate::chunk::Chunk;
 use crate::lowering::liveness::{Slots, add_arguments};
@@ -22,6 +22,8 @@ struct SemiApply {
     keep: Vec<usize>,
     /// Most rows for which the subplan is run at a time.
     rows_max: usize,
+    /// Rows that come again cost no more than to find out that they do.
+    shares_searches: bool,
 }
 
 /// Most rows for which a search of paths is run at a time.
@@ -45,7 +47,8 @@ pub(crate) fn lower(
     let nested = lower_existence(lowering, subplan, &outer)?;
     let (keep, layout) = keep(&outer, demand);
     let rows_max = if searches_paths(subplan) { SEARCHED_ROWS_MAX } else { 1 };
-    Ok((Box::new(SemiApply { input, nested, keeps_matched: !anti, keep, rows_max }), layout))
+    let shares_searches = shares_searches(subplan);
+    Ok((Box::new(SemiApply { input, nested, keeps_matched: !anti, keep, rows_max, shares_searches }), layout))
 }
 
 fn searches_paths(plan: &Operator) -> bool {
@@ -53,10 +56,34 @@ fn searches_paths(plan: &Operator) -> bool {
         || plan.inputs().into_iter().any(searches_paths)
 }
 
+/// True if a subplan searches paths between nodes in such a way that pairs with a node in common share a search. In any direction,
+/// paths from a node to itself are searched one by one.
+fn shares_searches(plan: &Operator) -> bool {
+    match &plan.kind {
+        OperatorKind::VariableExpand {
+            input,
+            direction,
+            min,
+            edges: None,
+            into: true,
+            filter: None,
+            distinct_from,
+            ..
+        } => {
+            let is_shared = *min <= 1 && distinct_from.is_empty() && *direction != Direction::Both;
+            is_shared && matches!(input.kind, OperatorKind::Argument { .. })
+        }
+        _ => false,
+    }
+}
+
 impl SemiApply {
     /// Gives the rows of a chunk that are kept.
     fn give(&self, runtime: &Runtime<'_>, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
-        let found = self.nested.exists(runtime, chunk)?;
+        let found = match self.shares_searches {
+            true => self.nested.exists_for_each(runtime, chunk)?,
+            false => self.nested.exists(runtime, chunk)?,
+        };
         let kept = |row: &u32| found[*row as usize] == self.keeps_matched;
         let rows: Vec<u32> = (0..chunk.rows as u32).filter(kept).collect();
         for rows in rows.chunks(runtime.environment.settings.batch_rows.max(1)) {

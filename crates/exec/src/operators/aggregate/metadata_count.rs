@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{Aggregate as PlanAggregate, CountedNode, ExpressionKind, NodeChoice, Operator, OperatorKind, SlotId};
+use cypher::plan::{
+    Aggregate as PlanAggregate, CountedNode, ExpressionKind, NodeChoice, Operator, OperatorKind, SlotId,
+};
 use model::{Column, ColumnData, Count, Direction, EdgeTypeId, ReadView, Result, error};
 
 use super::Aggregate;
