@@ -29,6 +29,9 @@ const PARTS: u64 = 8;
 /// Fewest nodes of a scan that is cut because of what is counted from them.
 const NODES_MIN: usize = 64;
 
+/// Expected rows below which a scan is not cut for what is counted from them.
+const FEW_ROWS: f64 = 2.0;
+
 /// Nodes from which on a scan is cut whatever is counted from them.
 const COUNTED_NODES_MIN: u64 = 8_192;
 
@@ -92,7 +95,9 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         }
         OperatorKind::CountMatches { input, trees, .. } => {
             let mut pipeline = scan_pipeline(input)?;
-            trees.iter().for_each(|tree| add_edges(tree, &mut pipeline.counts));
+            // What is counted from one node is not parted.
+            let counted = if input.estimated_rows < FEW_ROWS { [].iter() } else { trees.iter() };
+            counted.for_each(|tree| add_edges(tree, &mut pipeline.counts));
             Some(pipeline)
         }
         _ => None,

@@ -4,7 +4,7 @@
 //! reads. After: these steps are the subplan of a `SemiApply` over the rows that it reads, under a `Limit` of one row, so
 //! that each of these rows is passed on at its first match.
 //! Leaves: steps that are expected to give few rows for each of those, which cost less all at once than one by one; steps whose rows
-//! are counted or merged. Conditions are not asked of further matches, as in `EXISTS`.
+//! are counted. Conditions are not asked of further matches, as in `EXISTS`.
 
 use model::{Set, Span, Value};
 
@@ -56,7 +56,11 @@ fn unread_steps(top: &Operator, needed: &Set<SlotId>) -> usize {
             OperatorKind::Expand { input, .. }
             | OperatorKind::VariableExpand { input, .. }
             | OperatorKind::Intersect { input, .. } => (input, true),
-            OperatorKind::Filter { input, .. } => (input, false),
+            // Rows that are merged keep what is read, so that none of different rows below are merged with each other.
+            OperatorKind::Filter { input, .. }
+            | OperatorKind::Extend { input, .. }
+            | OperatorKind::Distinct { input, .. }
+            | OperatorKind::PartialAggregate { input, .. } => (input, false),
             _ => return counted,
         };
         if plan.is_random() || plan.defined_slots().iter().any(|slot| needed.contains(slot)) {

@@ -3,6 +3,7 @@
 
 use database::{Config, Database, Durability, Parameters, Session};
 use testing::Folder;
+use testing::random::{SeededRandom, seed_or};
 
 fn database(folder: &Folder, threads: usize) -> Database {
     let config = Config { durability: Durability::Off, threads, ..Config::default() };
@@ -154,4 +155,55 @@ fn paths_are_given_up_while_they_grow() {
     let endless =
         "MATCH (:N {id: 0})-[r:R*]->(b) WHERE allReduce(s = 0, e IN r | s + e.w, s < 9) RETURN count(*) > 5 AS many";
     assert_eq!(run(&mut session, endless), "[[Bool(true)]]");
+}
+
+/// Statements that change which labels the ends of relationships carry, or which relationships there are.
+const CHANGES: &[&str] = &[
+    "CREATE (:A)-[:T]->(:B)",
+    "CREATE (:A:B)-[:T]->(:B)",
+    "CREATE (:A)-[:T]->(:C)",
+    "CREATE (:C)-[:U]->(:B)",
+    "MATCH (b:B) WITH b LIMIT 1 SET b:C REMOVE b:B",
+    "MATCH (c:C) WITH c LIMIT 1 SET c:B REMOVE c:C",
+    "MATCH (a:A)-[r:T]->() WITH r LIMIT 1 DELETE r",
+    "MATCH (c:C) WITH c LIMIT 1 DETACH DELETE c",
+    "MATCH (a:A), (b:B) WITH a, b LIMIT 2 CREATE (a)-[:T]->(b)",
+    "MATCH (n) WITH n LIMIT 3 SET n.p = 1",
+];
+
+/// What the store knows of the ends of relationships holds of one state only.
+#[test]
+fn counts_between_labels_follow_every_write() {
+    let seed = seed_or(20_261_130);
+    let mut random = SeededRandom::new(seed);
+    let folder = Folder::new();
+    let database = database(&folder, 2);
+    let mut session = database.session();
+    let mut is_open = false;
+    for round in 0..400 {
+        match random.below(12) {
+            0 if !is_open => {
+                session.begin().expect("a transaction begins");
+                is_open = true;
+            }
+            1 | 2 if is_open => {
+                let ended = if random.chance(50) { session.commit() } else { session.rollback() };
+                ended.expect("a transaction ends");
+                is_open = false;
+            }
+            3 if !is_open => database.checkpoint().expect("a checkpoint can be made"),
+            _ => {
+                let text = random.pick(CHANGES);
+                session.query(text, &Parameters::default()).expect(text);
+            }
+        }
+        for pattern in [
+            "(a:A)-[r:T]->(b:B)", "(a:A)<-[r:T]-(b:B)", "(a:A)-[r:T]->(b)", "(a)-[r:T]->(b:B)", "(a:A)-[r:T|U]->(b:B)",
+            "(a:A)-[r]->(b:B)", "(a:C)-[r:U]->(b:A:B)", "(a:A)-[r:T]->(b:None)",
+        ] {
+            let counted = run(&mut session, &format!("MATCH {pattern} RETURN count(*) AS n"));
+            let by_row = run(&mut session, &format!("MATCH {pattern} UNWIND [r] AS row RETURN count(row) AS n"));
+            assert_eq!(counted, by_row, "seed {seed}, round {round}, in a transaction: {is_open}, {pattern}");
+        }
+    }
 }

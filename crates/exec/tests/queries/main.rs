@@ -8,6 +8,7 @@ mod aggregation;
 mod correlated;
 mod counting;
 mod cycles;
+mod first_matches;
 mod joined;
 mod known;
 mod lists;

@@ -92,6 +92,21 @@ impl Chain {
         self.bottom.estimated_rows + made.map(|link| link.rows).sum::<f64>()
     }
 
+    /// Share of rows that the planner expects the conditions on a slot to leave.
+    pub(super) fn share_left(&self, slot: SlotId) -> f64 {
+        let below = self.links.iter().skip(1).map(|link| link.rows).chain([self.bottom.estimated_rows]);
+        let share = |(link, below): (&Link, f64)| match &link.kind {
+            LinkKind::Condition(predicate) => {
+                let mut used = Set::default();
+                predicate.free_slots(&mut used);
+                let is_of_slot = used.len() == 1 && used.contains(&slot) && below > 0.0;
+                if is_of_slot { (link.rows / below).min(1.0) } else { 1.0 }
+            }
+            _ => 1.0,
+        };
+        self.links.iter().zip(below).map(share).product()
+    }
+
     /// The one slot of the row around it that a subplan starts from.
     pub(super) fn argument(&self) -> Option<SlotId> {
         match &self.bottom.kind {

@@ -55,7 +55,7 @@ pub(super) fn scan(chain: &Chain, root: SlotId, node: &PatternNode, context: &Co
         None => scan,
         Some(predicate) => {
             let kind = OperatorKind::Filter { input: Box::new(scan), predicate };
-            Operator { id: OperatorId(0), estimated_rows: rows, kind }
+            Operator { id: OperatorId(0), estimated_rows: rows * chain.share_left(root), kind }
         }
     }
 }

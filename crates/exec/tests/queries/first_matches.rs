@@ -1,0 +1,73 @@
+//! Rows of which nobody reads the matches: passed on at their first match, the same as without that.
+
+use cypher::optimizer::{OptimizerConfig, Use};
+use exec::{QueryMemory, RunSettings};
+use model::Map;
+use testing::ReferenceStore;
+
+use super::optimizer::Bench;
+use super::run_with;
+
+/// 120 nodes with some 40 relationships each, some of them parallel and some loops; one node has none.
+const GRAPH: &[&str] = &[
+    "UNWIND range(0, 119) AS i CREATE (:N {id: i, v: i % 11})",
+    "MATCH (a:N), (b:N) WHERE (a.id * 5 + b.id * 7) % 3 = 0 AND a.id <> 60 AND b.id <> 60 CREATE (a)-[:E {w: (a.id + b.id) % 9}]->(b)",
+    "MATCH (a:N), (b:N) WHERE b.id = a.id + 1 AND a.id % 4 = 0 AND a.id <> 60 CREATE (a)-[:E {w: 4}]->(b), (a)-[:F]->(b)",
+];
+
+const QUERIES: &[&str] = &[
+    "MATCH (a:N)-[:E]-(b)-[:E]->(c)-[:E]->(d) WHERE a.id = 5 RETURN count(DISTINCT a)",
+    "MATCH (a:N)-[:E]->(b)-[:E]-(c)-[:E]-(d) WHERE a.id IN [3, 60, 7] RETURN DISTINCT a.id AS k ORDER BY k",
+    "MATCH (a:N)-[:E]->(b)-[r:E]-(c)-[:E]-(d) WHERE a.id < 9 AND r.w > 2 AND d.v = a.v RETURN max(a.id), min(a.v)",
+    "MATCH (a:N)-[:F]->(b)-[:E]->(c)-[:E]->(d)-[:E]->(a) RETURN DISTINCT b.id AS k ORDER BY k LIMIT 5",
+    "MATCH (a:N {id: 4})-[p:E*2..3]->(b)-[:E]-(c) WHERE all(r IN p WHERE r.w < 7) RETURN count(DISTINCT a.id)",
+    "MATCH (a:N)-[:F]->(b), (b)-[:E]-(c)-[:E]-(d)-[:E]-(e) WHERE c.v < e.v RETURN count(DISTINCT a), collect(DISTINCT b.v)[0] IS NULL",
+    "MATCH (a:N {id: 60})-[:E]-(b)-[:E]-(c) RETURN count(DISTINCT a.id), max(a.v)",
+];
+
+#[test]
+fn rows_are_those_of_all_matches() {
+    let bench = Bench::new(&GRAPH.iter().map(ToString::to_string).collect::<Vec<_>>());
+    for query in QUERIES {
+        let rows = |first_matches, batch_rows, threads| {
+            // What others merge or count first leaves nothing to this rule.
+            let config = OptimizerConfig {
+                first_matches,
+                count_matches: false,
+                partial_aggregation: Use::Never,
+                ..OptimizerConfig::default()
+            };
+            let settings = RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
+            bench.run(query, &config, settings).unwrap_or_else(|error| panic!("{error}\n{query}"))
+        };
+        let (expected, _) = rows(Use::Never, 2_048, 1);
+        for (batch_rows, threads) in [(1, 1), (7, 1), (2_048, 1), (64, 3)] {
+            let (found, plan) = rows(Use::Always, batch_rows, threads);
+            assert_eq!(found, expected, "batches of {batch_rows} rows, {threads} threads: {query}\n{plan}");
+            assert!(plan.contains("SemiApply"), "{query}\n{plan}");
+        }
+    }
+}
+
+#[test]
+fn further_matches_are_not_made() {
+    let store = ReferenceStore::with_batch_rows(64);
+    let rows_given = |query: &str| {
+        let settings = RunSettings { batch_rows: 64, profile: true, ..RunSettings::default() };
+        let (rows, summary) = run_with(&store, query, &Map::default(), settings, &QueryMemory::unlimited())
+            .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
+        (rows, summary.profile.values().map(|operator| operator.rows).sum::<u64>())
+    };
+    GRAPH.iter().for_each(|statement| {
+        rows_given(statement);
+    });
+    // There are 80 × 40 × 40 matches and more of each; a batch of each step is made.
+    for query in [
+        "MATCH (a:N)-[:E]-(b)-[:E]->(c)-[:E]->(d) WHERE a.id = 5 RETURN count(DISTINCT a)",
+        "MATCH (a:N)-[:E]->(b)-[r:E]-(c)-[:E]-(d)-[:E]-(e) WHERE a.id = 7 AND r.w > 2 AND e.v = b.v RETURN DISTINCT a.id AS k",
+    ] {
+        let (rows, given) = rows_given(query);
+        assert_eq!(rows.len(), 1, "{query}");
+        assert!(given < 8_000, "{given} rows: {query}");
+    }
+}
