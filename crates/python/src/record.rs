@@ -35,12 +35,21 @@ impl Header {
 #[pyclass(frozen, sequence, module = "knotwork", name = "Record")]
 pub(crate) struct Record {
     header: Arc<Header>,
-    values: Py<PyTuple>,
+    /// No tuple: the collector of garbage would go through all of those that a large result makes, again and again.
+    values: Box<[Py<PyAny>]>,
 }
 
 impl Record {
-    pub(crate) fn new(header: Arc<Header>, values: Py<PyTuple>) -> Record {
-        Record { header, values }
+    pub(crate) fn new(header: Arc<Header>, values: Vec<Py<PyAny>>) -> Record {
+        Record { header, values: values.into_boxed_slice() }
+    }
+
+    fn tuple<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.values)
+    }
+
+    fn at<'py>(&self, py: Python<'py>, place: usize) -> Bound<'py, PyAny> {
+        self.values[place].bind(py).clone()
     }
 
     fn place(&self, name: &str) -> Option<usize> {
@@ -55,26 +64,24 @@ impl Record {
 #[pymethods]
 impl Record {
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let values = self.values.bind(py);
         if let Ok(name) = key.cast::<PyString>() {
             let place = self.place(&name.to_cow()?);
             let place = place.ok_or_else(|| PyKeyError::new_err(name.clone().unbind()))?;
-            return values.get_item(place);
+            return Ok(self.at(py, place));
         }
         if key.cast::<PySlice>().is_ok() {
-            return values.as_any().get_item(key);
+            return self.tuple(py)?.as_any().get_item(key);
         }
-        let place: isize = key.extract()?;
-        let at = if place < 0 { place + values.len() as isize } else { place };
-        usize::try_from(at)
-            .ok()
-            .and_then(|at| values.get_item(at).ok())
-            .ok_or_else(|| PyIndexError::new_err(format!("the record has {} values", values.len())))
+        let (place, count): (isize, usize) = (key.extract()?, self.values.len());
+        let at = if place < 0 { place + count as isize } else { place };
+        let at = usize::try_from(at).ok().filter(|&at| at < count);
+        let at = at.ok_or_else(|| PyIndexError::new_err(format!("the record has {count} values")))?;
+        Ok(self.at(py, at))
     }
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let missing = || PyAttributeError::new_err(format!("the record has no column {name:?}"));
-        self.values.bind(py).get_item(self.place(name).ok_or_else(missing)?)
+        Ok(self.at(py, self.place(name).ok_or_else(missing)?))
     }
 
     fn __len__(&self) -> usize {
@@ -82,36 +89,36 @@ impl Record {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(self.values.bind(py).try_iter()?.into_any())
+        Ok(self.tuple(py)?.try_iter()?.into_any())
     }
 
     fn __contains__(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.values.bind(py).contains(item)
+        self.tuple(py)?.contains(item)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let values = self.values.bind(py);
+        let values = self.tuple(py)?;
         match other.cast::<Record>() {
-            Ok(other) => Ok(self.header.names == other.get().header.names && values.eq(other.get().values.bind(py))?),
+            Ok(other) => Ok(self.header.names == other.get().header.names && values.eq(other.get().tuple(py)?)?),
             Err(_) => values.eq(other),
         }
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        self.values.bind(py).hash()
+        self.tuple(py)?.hash()
     }
 
     /// Made again of its names and values: in another process, or by ``copy``.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, record) = (slf.py(), slf.get());
-        let parts = (record.header.tuple.bind(py), record.values.bind(py)).into_pyobject(py)?;
+        let parts = (record.header.tuple.bind(py), record.tuple(py)?).into_pyobject(py)?;
         Ok((slf.get_type().getattr("_made_again")?, parts))
     }
 
     #[staticmethod]
     fn _made_again(py: Python<'_>, names: Vec<String>, values: &Bound<'_, PyTuple>) -> PyResult<Record> {
         let names = names.iter().map(|name| Arc::from(name.as_str())).collect();
-        Ok(Record::new(Header::new(py, names)?, values.clone().unbind()))
+        Ok(Record::new(Header::new(py, names)?, values.iter().map(Bound::unbind).collect()))
     }
 
     /// The names of the columns.
@@ -120,8 +127,8 @@ impl Record {
     }
 
     /// The values, as a tuple.
-    fn values(&self, py: Python<'_>) -> Py<PyTuple> {
-        self.values.clone_ref(py)
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.tuple(py)
     }
 
     /// Names and values.
@@ -133,7 +140,7 @@ impl Record {
     #[pyo3(signature = (key, default=None))]
     fn get<'py>(&self, py: Python<'py>, key: &str, default: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         match self.place(key) {
-            Some(place) => self.values.bind(py).get_item(place),
+            Some(place) => Ok(self.at(py, place)),
             None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
     }
@@ -141,17 +148,16 @@ impl Record {
     /// The row as a dictionary.
     pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (name, value) in self.header.tuple.bind(py).iter().zip(self.values.bind(py).iter()) {
+        for (name, value) in self.header.tuple.bind(py).iter().zip(&self.values) {
             dict.set_item(name, value)?;
         }
         Ok(dict)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let values = self.values.bind(py);
         let mut entries = Vec::new();
-        for (name, value) in self.header.names.iter().zip(values.iter()) {
-            entries.push(format!("{name}={}", value.repr()?));
+        for (name, value) in self.header.names.iter().zip(&self.values) {
+            entries.push(format!("{name}={}", value.bind(py).repr()?));
         }
         Ok(format!("<Record {}>", entries.join(" ")))
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use database::{Phase, ResultBatch, StatementSummary, Wait};
-use model::{ColumnData, error};
+use model::{Column, ColumnData, error};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
@@ -49,6 +49,12 @@ struct Rows {
     has_given: bool,
     /// The number of rows given so far; unknown once another library reads them.
     given: Option<usize>,
+}
+
+/// Cells of some rows, by columns.
+struct Block {
+    columns: Vec<std::vec::IntoIter<Py<PyAny>>>,
+    rows: usize,
 }
 
 /// The rows of a statement, and what it did.
@@ -150,35 +156,50 @@ impl QueryResult {
         Ok(Some(made))
     }
 
-    fn tuple<'py>(&self, py: Python<'py>, batch: &ResultBatch, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let cells = batch.columns.iter().map(|column| to_python::cell(py, column, row, &batch.entities));
-        PyTuple::new(py, cells.collect::<PyResult<Vec<_>>>()?)
+    fn cells(&self, py: Python<'_>, batch: &ResultBatch, row: usize) -> PyResult<Vec<Py<PyAny>>> {
+        let cell = |column| to_python::cell(py, column, row, &batch.entities).map(Bound::unbind);
+        batch.columns.iter().map(|column| cell(column)).collect()
     }
 
     fn record(&self, py: Python<'_>, batch: &ResultBatch, row: usize) -> PyResult<Record> {
-        Ok(Record::new(self.header.clone(), self.tuple(py, batch, row)?.unbind()))
+        Ok(Record::new(self.header.clone(), self.cells(py, batch, row)?))
     }
 
-    /// Takes up to `count` rows, or all, as a list of what `make` makes of each. Listens to signals: turning millions of rows
-    /// into objects takes a while.
+    /// Takes up to `most` rows that come next, column by column; `None` at the end.
+    fn take_block(&self, py: Python<'_>, rows: &mut Rows, most: usize) -> PyResult<Option<Block>> {
+        if !self.advance(py, rows)? {
+            return Ok(None);
+        }
+        let Some((batch, row)) = &mut rows.current else { return Ok(None) };
+        let taken = *row..batch.rows.min(row.saturating_add(most));
+        let column = |column: &Arc<Column>| to_python::cells(py, column, taken.clone(), &batch.entities);
+        let columns = batch.columns.iter().map(|of| column(of).map(Vec::into_iter)).collect::<PyResult<Vec<_>>>()?;
+        *row = taken.end;
+        rows.has_given = true;
+        rows.given = rows.given.map(|given| given + taken.len());
+        Ok(Some(Block { columns, rows: taken.len() }))
+    }
+
+    /// Takes up to `count` rows, or all, as a list of what `make` makes of the cells of each. Listens to signals: turning millions of
+    /// rows into objects takes a while.
     fn take_rows<'py, T: IntoPyObject<'py>>(
         &self,
         py: Python<'py>,
         count: Option<usize>,
-        make: impl Fn(&ResultBatch, usize) -> PyResult<T>,
+        make: impl Fn(Vec<Py<PyAny>>) -> PyResult<T>,
     ) -> PyResult<Bound<'py, PyList>> {
         let mut rows = self.lock(py);
         let taken = PyList::empty(py);
-        while count.is_none_or(|count| taken.len() < count) {
-            match self.take_row(py, &mut rows, &make)? {
-                Some(row) => taken.append(row)?,
-                None => break,
+        loop {
+            let most = count.map_or(SIGNAL_ROWS, |count| (count - taken.len()).min(SIGNAL_ROWS));
+            let block = if most == 0 { None } else { self.take_block(py, &mut rows, most)? };
+            let Some(mut block) = block else { return Ok(taken) };
+            for _ in 0..block.rows {
+                let cells = block.columns.iter_mut().filter_map(Iterator::next).collect();
+                taken.append(make(cells)?)?;
             }
-            if taken.len() % SIGNAL_ROWS == 0 {
-                py.check_signals()?;
-            }
+            py.check_signals()?;
         }
-        Ok(taken)
     }
 
     /// Gives all rows that are left as a stream of Arrow, after a look at the first batches, or at all.
@@ -259,27 +280,28 @@ impl QueryResult {
     /// The next records, as many as that or fewer at the end.
     #[pyo3(signature = (size=1))]
     fn fetchmany<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyList>> {
-        self.take_rows(py, Some(rows_asked(size)?), |batch, row| self.record(py, batch, row))
+        self.take_rows(py, Some(rows_asked(size)?), |cells| Ok(Record::new(self.header.clone(), cells)))
     }
 
     /// All records that are left, as a list.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.take_rows(py, None, |batch, row| self.record(py, batch, row))
+        self.take_rows(py, None, |cells| Ok(Record::new(self.header.clone(), cells)))
     }
 
     /// The first value of the next record, or ``None`` if there is none.
     fn scalar<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let row = self.take_row(py, &mut self.lock(py), |batch, row| self.tuple(py, batch, row))?;
-        row.map(|row| row.get_item(0)).transpose()
+        let row = self.take_row(py, &mut self.lock(py), |batch, row| self.cells(py, batch, row))?;
+        let first = |row: Vec<Py<PyAny>>| PyTuple::new(py, row)?.get_item(0);
+        row.map(first).transpose()
     }
 
     /// All records that are left, as a list of dictionaries.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names = self.header.tuple.bind(py);
-        self.take_rows(py, None, |batch, row| {
+        self.take_rows(py, None, |cells| {
             let dict = PyDict::new(py);
-            for (name, column) in names.iter().zip(&batch.columns) {
-                dict.set_item(name, to_python::cell(py, column, row, &batch.entities)?)?;
+            for (name, cell) in names.iter().zip(cells) {
+                dict.set_item(name, cell)?;
             }
             Ok(dict)
         })
@@ -438,18 +460,18 @@ impl QueryResult {
 
     /// The next row as a list (as in Kuzu).
     fn get_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let row = self.take_row(py, &mut self.lock(py), |batch, row| self.tuple(py, batch, row))?;
-        Ok(row.ok_or_else(|| raised(error!(NotFound, "the result has no more rows")))?.to_list())
+        let row = self.take_row(py, &mut self.lock(py), |batch, row| self.cells(py, batch, row))?;
+        PyList::new(py, row.ok_or_else(|| raised(error!(NotFound, "the result has no more rows")))?)
     }
 
     /// All rows that are left as lists (as in Kuzu).
     fn get_all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.take_rows(py, None, |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
+        self.take_rows(py, None, |cells| PyList::new(py, cells))
     }
 
     /// The next rows as lists (as in Kuzu).
     fn get_n<'py>(&self, py: Python<'py>, count: i64) -> PyResult<Bound<'py, PyList>> {
-        self.take_rows(py, Some(rows_asked(count)?), |batch, row| Ok(self.tuple(py, batch, row)?.to_list()))
+        self.take_rows(py, Some(rows_asked(count)?), |cells| PyList::new(py, cells))
     }
 
     /// An iterator of rows as dictionaries (as in Kuzu).

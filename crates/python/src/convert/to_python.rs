@@ -1,5 +1,7 @@
 //! Values and cells of columns as objects of Python.
 
+use std::ops::Range;
+
 use database::Value;
 use database::result::Entities;
 use model::{Column, ColumnData};
@@ -65,5 +67,27 @@ pub(crate) fn cell<'py>(
         ColumnData::String(rows) => PyString::new(py, rows.get(row)).into_any(),
         ColumnData::Value(rows) => value(py, &rows[row], entities)?,
         _ => value(py, &column.value(row), entities)?,
+    })
+}
+
+/// Cells of a column as objects: those of these rows.
+pub(crate) fn cells(
+    py: Python<'_>,
+    column: &Column,
+    rows: Range<usize>,
+    entities: &Entities,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let all = column.validity.is_none();
+    Ok(match &column.data {
+        ColumnData::Int(values) if all => {
+            values[rows].iter().map(|&value| PyInt::new(py, value).into_any().unbind()).collect()
+        }
+        ColumnData::Float(values) if all => {
+            values[rows].iter().map(|&value| PyFloat::new(py, value).into_any().unbind()).collect()
+        }
+        ColumnData::String(texts) if all => {
+            rows.map(|row| PyString::new(py, texts.get(row)).into_any().unbind()).collect()
+        }
+        _ => return rows.map(|row| cell(py, column, row, entities).map(Bound::unbind)).collect(),
     })
 }
