@@ -1,5 +1,6 @@
 """Rows as records, dictionaries, tables and graphs."""
 
+import gc
 import datetime as dt
 
 import networkx
@@ -300,3 +301,25 @@ def test_columns_without_values_have_the_types_that_are_known(db):
     procedure = db.execute("CALL algo.pagerank({}) YIELD score WHERE score < 0 RETURN score").to_arrow()
     assert procedure.schema.types == [pyarrow.float64()]
     assert pandas.concat([frame[["age"]], pandas.DataFrame({"age": [1]})])["age"].dtype == "int64"
+
+
+def test_the_collector_of_garbage_stands_still_while_many_rows_are_made(db):
+    runs = []
+    count_runs = lambda phase, info: runs.append(phase)
+    many, one = "UNWIND range(1, 50000) AS i RETURN i, 'text ' + i AS text", "RETURN 1 AS one"
+    gc.callbacks.append(count_runs)
+    try:
+        rows = db.execute(many).fetchall()
+        assert len(rows) == 50000 and rows[49999] == (50000, "text 50000")
+        assert len(runs) < 50 and gc.isenabled()
+        # A statement that fails on its way, and one that is taken in pieces.
+        with pytest.raises(knotwork.Error):
+            db.execute("UNWIND range(-40000, 5) AS i RETURN 1 / i AS x").fetchall()
+        assert gc.isenabled()
+        assert len(db.execute(many).fetchmany(30000)) == 30000 and gc.isenabled()
+        gc.disable()
+        assert len(db.execute(many).to_dicts()) == 50000 and not gc.isenabled()
+        assert db.execute(one).fetchall() == [(1,)] and not gc.isenabled()
+    finally:
+        gc.callbacks.remove(count_runs)
+        gc.enable()

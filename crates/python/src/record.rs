@@ -35,7 +35,7 @@ impl Header {
 #[pyclass(frozen, sequence, module = "knotwork", name = "Record")]
 pub(crate) struct Record {
     header: Arc<Header>,
-    /// No tuple: the collector of garbage would go through all of those that a large result makes, again and again.
+    /// No tuple, which would be another object for the collector of garbage to go through.
     values: Box<[Py<PyAny>]>,
 }
 
