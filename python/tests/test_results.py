@@ -1,7 +1,7 @@
 """Rows as records, dictionaries, tables and graphs."""
 
-import gc
 import datetime as dt
+import gc
 
 import networkx
 import pandas
