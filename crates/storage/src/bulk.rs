@@ -22,6 +22,7 @@ pub mod resolve;
 pub mod rewrite;
 pub mod run;
 pub mod sort;
+mod stored_keys;
 
 pub use crate::build::OnDuplicate;
 pub use built::Built;

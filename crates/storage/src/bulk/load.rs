@@ -18,6 +18,7 @@ use super::buffer::SealedBuffer;
 use super::resolve::KeyTable;
 use super::rewrite::{EdgePropertyChange, NodeChange};
 use super::run::Run;
+use super::stored_keys::StoredKeys;
 use crate::build::BuildContext;
 use crate::index::sort::PairSorter;
 use crate::manifest::SegmentEntry;
@@ -34,6 +35,8 @@ pub use edges::EdgeLoader;
 
 /// Share of the budget that the keys of all groups may take, as a divisor.
 const KEY_MEMORY_SHARE: usize = 2;
+/// Share of the budget that keys of nodes of the store may take, as a divisor.
+const STORED_KEY_MEMORY_SHARE: usize = 8;
 
 /// A row that was not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +141,8 @@ struct Group {
     keys: KeyTable,
     /// Labels and properties in which the store keeps keys of this group that were there before.
     bound: Vec<(LabelId, PropertyKeyId)>,
+    /// The same, once edges come.
+    stored: Vec<StoredKeys>,
 }
 
 /// A uniqueness constraint that new nodes fall under.
@@ -232,7 +237,7 @@ impl BulkLoad {
     fn group(&mut self, name: &str) -> usize {
         self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
             let keys = KeyTable::new(self.context.config.memory_bytes / KEY_MEMORY_SHARE);
-            self.groups.push(Group { name: name.to_owned(), keys, bound: Vec::new() });
+            self.groups.push(Group { name: name.to_owned(), keys, bound: Vec::new(), stored: Vec::new() });
             self.groups.len() - 1
         })
     }

@@ -71,6 +71,11 @@ impl KeyTable {
         self.count
     }
 
+    /// True if some of the keys lie on the disk.
+    pub fn is_on_disk(&self) -> bool {
+        self.runs.is_some()
+    }
+
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
         let array = self.array.as_ref().map_or(0, |array| array.capacity() * 4);

@@ -7,12 +7,13 @@ use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
 use model::{Column, Map, Result, Value, error};
 
 use super::nodes::check_storable;
-use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, Shared, of_group};
+use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, STORED_KEY_MEMORY_SHARE, Shared, of_group};
 use crate::build::chunk::edge_key;
 use crate::bulk::buffer::EdgeBuffer;
 use crate::bulk::resolve::MISSING;
 use crate::bulk::rewrite::{EdgePropertyChange, HISTOGRAM_BITS};
 use crate::bulk::run::Run;
+use crate::bulk::stored_keys::StoredKeys;
 use crate::memtable::value_bytes;
 use crate::wal::record::NameKind;
 
@@ -42,7 +43,12 @@ impl BulkLoad {
             None => {
                 self.end_nodes()?;
                 self.freeze_keys()?;
-                let key_bytes = self.groups.iter().map(|group| group.keys.memory_bytes()).sum();
+                self.bind_stored_keys();
+                let bytes_of = |group: &Group| {
+                    let stored = group.stored.iter().map(StoredKeys::bytes_reserved);
+                    group.keys.memory_bytes() + stored.sum::<usize>()
+                };
+                let key_bytes = self.groups.iter().map(bytes_of).sum();
                 let shared = Arc::new(Shared {
                     context: self.context.clone(),
                     base: self.base.clone(),
@@ -74,6 +80,17 @@ impl BulkLoad {
     }
 }
 
+impl BulkLoad {
+    fn bind_stored_keys(&mut self) {
+        let bound: usize = self.groups.iter().map(|group| group.bound.len()).sum();
+        let bytes_max = self.context.config.memory_bytes / STORED_KEY_MEMORY_SHARE / bound.max(1);
+        for group in &mut self.groups {
+            let stored = |&of: &(_, _)| StoredKeys::new(&self.base, &self.context, of, bytes_max);
+            group.stored = group.bound.iter().map(stored).collect();
+        }
+    }
+}
+
 /// Bytes that buffers of unsorted edges may take besides the keys of nodes: sorting them takes nearly as much again.
 fn buffer_limit(memory_bytes: usize, key_bytes: usize) -> usize {
     (memory_bytes.saturating_sub(RESERVED_BYTES + key_bytes) * 7 / 20).max(memory_bytes / 8)
@@ -92,13 +109,13 @@ impl Shared {
             return Ok(());
         };
         group.keys.find_all(keys, out)?;
-        if group.bound.is_empty() || !out.contains(&MISSING) {
+        if group.stored.is_empty() || !out.contains(&MISSING) {
             return Ok(());
         }
         let rows: Vec<u32> = (0..out.len() as u32).filter(|&row| out[row as usize] == MISSING).collect();
         let missing = keys.gather(&rows);
-        for &(label, key) in &group.bound {
-            for (at, node) in self.base.lookup(label, key, &missing)?.into_iter().flatten().enumerate() {
+        for stored in &group.stored {
+            for (at, node) in stored.find(&missing)?.into_iter().enumerate() {
                 if let Some(node) = node {
                     out[rows[at] as usize] = node.0 as u32;
                 }
