@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Map;
+use crate::column::{Column, ColumnData};
 use crate::error;
 use crate::error::Result;
 use crate::id::{EdgeTypeId, LabelId, PropertyKeyId};
@@ -207,6 +208,17 @@ impl PropertyType {
             (PropertyType::One(kind), value) => kind.holds(value),
             (PropertyType::List(kind), Value::List(items)) => items.iter().all(|item| kind.holds(item)),
             (PropertyType::List(_), _) => false,
+        }
+    }
+
+    /// True if all values of a column are of this type, nulls aside.
+    pub fn holds_all(self, column: &Column) -> bool {
+        let mut present = (0..column.len()).filter(|&row| !column.is_null(row));
+        match &column.data {
+            ColumnData::Null(_) => true,
+            ColumnData::Value(_) => present.all(|row| self.holds(&column.value(row))),
+            // Others hold values of one kind.
+            _ => present.next().is_none_or(|row| self.holds(&column.value(row))),
         }
     }
 }

@@ -147,3 +147,37 @@ fn a_table_takes_its_name_from_a_label_in_use() {
     let counts = "MATCH (n:Knows) WITH count(n) AS nodes MATCH ()-[r:Knows]->() RETURN nodes, count(r)";
     assert_eq!(rows(&mut database.session(), counts), "2 1");
 }
+
+#[test]
+fn types_that_constraints_demand_are_kept_by_files_and_what_was_there() {
+    let folder = Folder::new();
+    let database = open(&folder.join("s.knot"), Access::ReadWrite);
+    run(
+        &database,
+        "CREATE CONSTRAINT key FOR (n:V) REQUIRE n.id IS UNIQUE;
+         CREATE CONSTRAINT whole FOR ()-[r:E]-() REQUIRE r.time IS :: INTEGER;
+         CREATE CONSTRAINT texts FOR ()-[r:E]-() REQUIRE r.note IS :: STRING;
+         UNWIND range(0, 99) AS i CREATE (:V {id: i});
+         MATCH (a:V {id: 1}), (b:V {id: 2}) CREATE (a)-[:E {time: 1}]->(b)",
+    );
+    let mut session = database.session();
+    let mut copy = |columns: &str| {
+        // Parquet says itself of which types its columns are.
+        let file = folder.join("edges.parquet").display().to_string();
+        let source = format!("UNWIND range(0, 49) AS i RETURN i AS src, 99 - i AS dst, {columns}");
+        rows(&mut session, &format!("COPY ({source}) TO '{file}'"));
+        let options = "from = 'V', to = 'V', source = 'src', target = 'dst'";
+        let answer = rows(&mut session, &format!("COPY E FROM '{file}' ({options})"));
+        (answer, rows(&mut session, "MATCH ()-[r:E]->() RETURN count(r), count(r.time), count(r.note)"))
+    };
+    // A value that is not there is of any type.
+    assert_eq!(copy("i AS time, CASE WHEN i < 0 THEN 'a' END AS note").1, "51 51 0");
+    for (columns, breaks) in
+        [("i * 0.5 AS time, 'a' AS note", "whole"), ("'x' AS time, 'a' AS note", "whole"), ("i AS note", "texts")]
+    {
+        let (answer, counts) = copy(columns);
+        assert!(answer.contains(breaks) && answer.contains("must be"), "{columns}: {answer}");
+        assert_eq!(counts, "51 51 0", "{columns}: {answer}");
+    }
+    assert_eq!(copy("i AS time, 'a' AS note").1, "101 101 50");
+}

@@ -8,11 +8,11 @@
 
 use crate::build::BuildConfig;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
 use model::id::{EdgeTypeId, LabelId, NodeId, PropertyKeyId};
-use model::{Column, Interrupt, Map, ReadView, Result, Schema};
+use model::{Column, Constraint, Interrupt, Map, PropertyType, ReadView, Result, Schema};
 
 use super::buffer::SealedBuffer;
 use super::resolve::KeyTable;
@@ -167,7 +167,18 @@ struct Shared {
     buffered_bytes: AtomicUsize,
     open_loaders: AtomicUsize,
     edges: AtomicU64,
+    typed: Vec<TypedProperty>,
     done: Mutex<Loaded>,
+}
+
+/// A property of edges whose type a constraint of the store demands, so that those of the store have it.
+struct TypedProperty {
+    constraint: Constraint,
+    edge_type: String,
+    name: String,
+    demanded: PropertyType,
+    /// A value of this load may be of another type.
+    is_unsure: AtomicBool,
 }
 
 /// Output of the finished loaders.

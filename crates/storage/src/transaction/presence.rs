@@ -153,15 +153,8 @@ impl Snapshot {
         if constraint.is_mandatory() {
             self.check_complete(constraint, columns, what, &id)?;
         }
-        let schema = &self.memtable.schema;
-        for row in 0..columns.first().map_or(0, Column::len) {
-            super::property_types::check_value(
-                schema,
-                constraint,
-                || columns[0].value(row),
-                || format!("{what} {}", id(row)),
-            )?;
-        }
-        Ok(())
+        let Some(values) = columns.first() else { return Ok(()) };
+        let whose = |row: usize| format!("{what} {}", id(row));
+        super::property_types::check_values(&self.memtable.schema, constraint, values, whose)
     }
 }

@@ -25,6 +25,21 @@ pub(super) fn check_value(
     Err(error!(Constraint, "constraint {name}: {key} of {whose} of {subject} must be {of}, found {found} {value}"))
 }
 
+/// The same for all values of a column.
+pub(super) fn check_values(
+    schema: &Schema,
+    constraint: &Constraint,
+    values: &Column,
+    whose: impl Fn(usize) -> String,
+) -> Result<()> {
+    match constraint.rule {
+        Rule::Type(of) if !of.holds_all(values) => {
+            (0..values.len()).try_for_each(|row| check_value(schema, constraint, || values.value(row), || whose(row)))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn typed(snapshot: &Snapshot) -> impl Iterator<Item = (&Constraint, PropertyKeyId)> {
     let constraints = snapshot.memtable.schema.constraints.iter();
     constraints.filter(|constraint| matches!(constraint.rule, Rule::Type(_))).map(|held| (held, held.keys[0]))
@@ -32,8 +47,7 @@ fn typed(snapshot: &Snapshot) -> impl Iterator<Item = (&Constraint, PropertyKeyI
 
 impl Snapshot {
     fn check_column_type(&self, constraint: &Constraint, values: &Column, whose: &str) -> Result<()> {
-        let schema = &self.memtable.schema;
-        (0..values.len()).try_for_each(|row| check_value(schema, constraint, || values.value(row), || whose.to_owned()))
+        check_values(&self.memtable.schema, constraint, values, |_| whose.to_owned())
     }
 
     pub(super) fn check_new_node_types(&self, new: &NewNodes<'_>) -> Result<()> {

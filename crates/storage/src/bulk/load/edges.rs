@@ -1,13 +1,13 @@
 //! The second phase of a bulk load: rows of edges, from several threads, into buffers and sorted runs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use model::id::{EdgeId, EdgeTypeId, NodeId, PropertyKeyId};
-use model::{Column, Map, Result, Value, error};
+use model::{Column, Constraint, Map, Result, Rule, Schema, Subject, Value, error};
 
 use super::nodes::check_storable;
-use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, STORED_KEY_MEMORY_SHARE, Shared, of_group};
+use super::{BulkLoad, EdgeRows, Group, Loaded, RowError, STORED_KEY_MEMORY_SHARE, Shared, TypedProperty, of_group};
 use crate::build::chunk::edge_key;
 use crate::bulk::buffer::EdgeBuffer;
 use crate::bulk::resolve::MISSING;
@@ -59,6 +59,7 @@ impl BulkLoad {
                     buffered_bytes: AtomicUsize::new(0),
                     open_loaders: AtomicUsize::new(0),
                     edges: AtomicU64::new(0),
+                    typed: typed_properties(&self.base.manifest().schema),
                     done: std::sync::Mutex::new(Loaded::default()),
                 });
                 self.shared.insert(shared).clone()
@@ -89,6 +90,22 @@ impl BulkLoad {
             group.stored = group.bound.iter().map(stored).collect();
         }
     }
+}
+
+fn typed_properties(schema: &Schema) -> Vec<TypedProperty> {
+    let typed = |constraint: &Constraint| {
+        let (Rule::Type(demanded), Subject::EdgeType(edge_type)) = (constraint.rule, constraint.subject) else {
+            return None;
+        };
+        Some(TypedProperty {
+            constraint: constraint.clone(),
+            edge_type: schema.edge_type_name(edge_type).to_owned(),
+            name: schema.property_key_name(constraint.keys[0]).to_owned(),
+            demanded,
+            is_unsure: AtomicBool::new(false),
+        })
+    };
+    schema.constraints.iter().filter_map(typed).collect()
 }
 
 /// Bytes that buffers of unsorted edges may take besides the keys of nodes: sorting them takes nearly as much again.
@@ -139,7 +156,7 @@ impl EdgeLoader {
     /// Adds edges by the keys of their ends; gives the rows that were not taken.
     pub fn push(&mut self, rows: &EdgeRows<'_>) -> Result<Vec<RowError>> {
         self.shared.context.interrupt.check()?;
-        check_storable(rows.edge_type, rows.names.iter().copied().zip(rows.columns))?;
+        self.check(rows.edge_type, rows.names, rows.columns)?;
         let (mut sources, mut targets) = (std::mem::take(&mut self.sources), std::mem::take(&mut self.targets));
         self.shared.resolve(rows.source_group, rows.sources, &mut sources)?;
         self.shared.resolve(rows.target_group, rows.targets, &mut targets)?;
@@ -174,7 +191,7 @@ impl EdgeLoader {
         columns: &[Column],
     ) -> Result<()> {
         self.shared.context.interrupt.check()?;
-        check_storable(edge_type, names.iter().copied().zip(columns))?;
+        self.check(edge_type, names, columns)?;
         let bound = self.shared.node_id_bound;
         if let Some(node) = sources.iter().chain(targets).find(|node| node.0 >= bound) {
             return Err(model::error!(NotFound, "the node {} of an edge is not there; ids end at {bound}", node.0));
@@ -187,7 +204,7 @@ impl EdgeLoader {
     /// it is. Gives an estimate of the bytes that the changes take until the load is finished.
     pub fn update(&mut self, edge_type: &str, edges: &[EdgeId], names: &[&str], columns: &[Column]) -> Result<usize> {
         self.shared.context.interrupt.check()?;
-        check_storable(edge_type, names.iter().copied().zip(columns))?;
+        self.check(edge_type, names, columns)?;
         let (of_type, keys) = self.shared.names(edge_type, names)?;
         let current = self.shared.base.edge_properties(edges, &keys)?;
         let sorted_by = self.shared.base.manifest().schema.sort_key(of_type).to_vec();
@@ -207,6 +224,18 @@ impl EdgeLoader {
             }
         }
         Ok(bytes)
+    }
+
+    /// Fails for values that cannot be stored, and notes those whose type a constraint does not allow.
+    fn check(&self, edge_type: &str, names: &[&str], columns: &[Column]) -> Result<()> {
+        check_storable(edge_type, names.iter().copied().zip(columns))?;
+        for typed in self.shared.typed.iter().filter(|typed| typed.edge_type == edge_type) {
+            let column = names.iter().position(|name| *name == typed.name).map(|place| &columns[place]);
+            if column.is_some_and(|column| !typed.demanded.holds_all(column)) {
+                typed.is_unsure.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, edge_type: &str, keys: &[u64], names: &[&str], columns: &[Column]) -> Result<()> {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use model::id::EdgeTypeId;
 use model::{Constraint, Map, Result, Rule, Schema};
 
-use super::{BulkLoad, Loaded};
+use super::{BulkLoad, Loaded, TypedProperty};
 use crate::build::BuildContext;
 use crate::build::chunk::BoxedSource;
 use crate::bulk::buffer::SealedBuffer;
@@ -29,7 +29,7 @@ impl BulkLoad {
     /// Writes the files and makes them the store's current version. All loaders must be finished.
     pub fn finish(mut self) -> Result<Arc<Version>> {
         self.end_nodes()?;
-        let (mut added_partitions, mut patches) = (Vec::new(), Vec::new());
+        let (mut added_partitions, mut patches, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let mut manifest = self.base.manifest().clone();
         manifest.node_id_bound = self.next_node;
         manifest.schema = self.schema.clone();
@@ -39,6 +39,8 @@ impl BulkLoad {
             }
             manifest.schema = shared.schema.lock().expect("no holder of this lock panics").clone();
             let mut loaded = std::mem::take(&mut *shared.done.lock().expect("no holder of this lock panics"));
+            let is_kept = |typed: &&TypedProperty| !typed.is_unsure.load(Ordering::Relaxed);
+            kept.extend(shared.typed.iter().filter(is_kept).map(|typed| typed.constraint.clone()));
             // The keys of nodes are not needed any more, and are large.
             drop(shared);
             let changes = std::mem::take(&mut loaded.changes);
@@ -53,7 +55,7 @@ impl BulkLoad {
         let mut edit = VersionEdit::difference(self.base.manifest(), manifest);
         edit.added_partitions = added_partitions;
         edit.patches = patches;
-        finish_ordered(&self.context, &self.base, &mut edit)?;
+        finish_ordered(&self.context, &self.base, &kept, &mut edit)?;
         self.base.check_slots(edit.added_partitions.len())?;
         self.base.publish(&edit, &[&self.context], sketch::renewed)
     }
@@ -111,10 +113,12 @@ impl BulkLoad {
     }
 }
 
-/// Builds the ordered indexes of the new version anew, and looks whether it keeps the rules that rows alone do not show.
-fn finish_ordered(context: &BuildContext, base: &Version, edit: &mut VersionEdit) -> Result<()> {
+/// Builds the ordered indexes of the new version anew, and looks whether it keeps the rules that rows alone do not show,
+/// save for those that it is known to keep.
+fn finish_ordered(context: &BuildContext, base: &Version, kept: &[Constraint], edit: &mut VersionEdit) -> Result<()> {
     let manifest = edit.apply(base.manifest())?;
-    let is_checked = |rule: &Constraint| rule.is_mandatory() || matches!(rule.rule, Rule::Type(_));
+    let may_break = |rule: &Constraint| rule.is_mandatory() || matches!(rule.rule, Rule::Type(_));
+    let is_checked = |rule: &Constraint| may_break(rule) && !kept.contains(rule);
     if manifest.schema.indexes.is_empty() && !manifest.schema.constraints.iter().any(is_checked) {
         return Ok(());
     }
