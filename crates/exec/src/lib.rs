@@ -14,7 +14,7 @@
 //! - `operators`: the operators, one file each.
 //! - `horizon`: points where the rest of a plan may be made anew.
 //! - `nested`, `known`, `parallel`: running subplans for many rows at once, their answers of earlier batches, and scans in several threads.
-//! - `rows`, `repeats`, `group_table`, `sorting`, `adjacency`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
+//! - `rows`, `repeats`, `group_table`, `sorting`, `adjacency`, `edge_ends`, `neighbor_lists`, `edge_filter`, `visited`, `writing`, `spill`, `pushing`,
 //!   `prefetch`: parts that operators share.
 //! - [`identity`]: edges as they leave a view and enter another.
 //! - [`procedures`]: what `CALL` and `SHOW` can ask of the schema and the functions.

@@ -95,7 +95,7 @@ pub(crate) fn scan_pipeline(plan: &Operator) -> Option<ScanPipeline> {
         }
         OperatorKind::CountMatches { input, trees, .. } => {
             let mut pipeline = scan_pipeline(input)?;
-            // What is counted from one node is not parted.
+            // Counts from one node are not parted.
             let counted = if input.estimated_rows < FEW_ROWS { [].iter() } else { trees.iter() };
             counted.for_each(|tree| add_edges(tree, &mut pipeline.counts));
             Some(pipeline)

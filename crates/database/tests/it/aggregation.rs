@@ -171,7 +171,7 @@ const CHANGES: &[&str] = &[
     "MATCH (n) WITH n LIMIT 3 SET n.p = 1",
 ];
 
-/// What the store knows of the ends of relationships holds of one state only.
+/// Answers that the store keeps of the ends of relationships hold of one state only.
 #[test]
 fn counts_between_labels_follow_every_write() {
     let seed = seed_or(20_261_130);

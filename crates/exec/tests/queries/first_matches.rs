@@ -30,7 +30,7 @@ fn rows_are_those_of_all_matches() {
     let bench = Bench::new(&GRAPH.iter().map(ToString::to_string).collect::<Vec<_>>());
     for query in QUERIES {
         let rows = |first_matches, batch_rows, threads| {
-            // What others merge or count first leaves nothing to this rule.
+            // Nothing is left to this rule by those that merge or count first.
             let config = OptimizerConfig {
                 first_matches,
                 count_matches: false,

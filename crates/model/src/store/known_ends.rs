@@ -20,8 +20,8 @@ pub enum Leads {
     Sometimes,
 }
 
-/// What was found out of one state of a store about the labels that edges lead to. It goes with that state, so that
-/// nobody has to mend it.
+/// Answers found out of one state of a store about the labels that edges lead to. They go with that state, so that
+/// nobody has to mend them.
 #[derive(Debug, Default)]
 pub struct KnownEnds {
     answers: Mutex<Map<(EdgeTypeId, Direction, LabelId), Leads>>,
