@@ -7,13 +7,14 @@
 //! Leaves: `SemiApply` over a `HashJoin` of its argument with distinct nodes, which is kept for all rows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use model::{Result, Set, Span};
+use model::{Direction, Result, Set, Span};
 
 use super::count_matches::{Read, for_each_reader};
 use super::{OptimizerConfig, Use};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
-use crate::plan::conditions::{add_conjuncts, at, replace_slot};
+use crate::plan::conditions::{add_conjuncts, at, has_labels, replace_slot};
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
@@ -92,20 +93,22 @@ fn pattern_of(subplan: &Operator) -> Option<(SlotId, QueryGraph)> {
             }
             OperatorKind::Expand { input, from, direction, types, edge, to, distinct_from, choice: None, .. } => {
                 distinct.push(distinct_from.clone());
-                graph.edges.push(GraphEdge {
-                    slot: (*edge)?,
-                    left: *from,
-                    right: *to,
-                    direction: *direction,
-                    types: types.clone(),
-                    length: EdgeLength::One,
-                    filter: None,
-                    clause: 0,
-                    repeats: false,
-                    search: None,
-                    is_selected: false,
-                    span: Span::default(),
-                });
+                graph.edges.push(edge_of((*edge)?, (*from, *to), *direction, types));
+                plan = input;
+            }
+            OperatorKind::Intersect { input, to, labels, legs } => {
+                for leg in legs.iter().rev() {
+                    let other_legs = leg.distinct_legs.iter().map(|&other| legs[other].edge);
+                    let told = leg.distinct_from.iter().map(|bound| Some(bound.edge)).chain(other_legs);
+                    distinct.push(told.collect::<Option<Vec<SlotId>>>()?);
+                    graph.edges.push(edge_of(leg.edge?, (leg.from, *to), leg.direction, &leg.types));
+                }
+                graph.predicates.extend((!labels.is_empty()).then(|| has_labels(*to, labels.clone(), Span::default())));
+                plan = input;
+            }
+            OperatorKind::NodeLookup { input, slot, label, key, value } => {
+                graph.predicates.push(has_labels(*slot, vec![label.clone()], Span::default()));
+                graph.predicates.push(value.condition(*slot, key));
                 plan = input;
             }
             OperatorKind::Argument { slots } => match slots.as_slice() {
@@ -134,6 +137,23 @@ fn pattern_of(subplan: &Operator) -> Option<(SlotId, QueryGraph)> {
     };
     let fits = graph.nodes.iter().any(|node| node.slot == outer) && graph.predicates.iter().all(is_of_pattern);
     fits.then_some((outer, graph))
+}
+
+fn edge_of(slot: SlotId, (left, right): (SlotId, SlotId), direction: Direction, types: &[Arc<str>]) -> GraphEdge {
+    GraphEdge {
+        slot,
+        left,
+        right,
+        direction,
+        types: types.to_vec(),
+        length: EdgeLength::One,
+        filter: None,
+        clause: 0,
+        repeats: false,
+        search: None,
+        is_selected: false,
+        span: Span::default(),
+    }
 }
 
 /// True if each edge is told apart from just those before it that edges of one clause are told apart from.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{Set, Span, Value};
 
-use super::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, QuantifierKind, SlotId};
+use super::{BinaryOperator, EdgeFilter, Expression, ExpressionKind, LookupValue, QuantifierKind, SlotId};
 
 /// An expression at a place.
 pub(crate) fn at(span: Span, kind: ExpressionKind) -> Expression {
@@ -151,4 +151,18 @@ pub(crate) fn replace_slot(expression: &mut Expression, from: SlotId, to: SlotId
         *slot = to;
     }
     expression.operands_mut().into_iter().for_each(|operand| replace_slot(operand, from, to));
+}
+
+impl LookupValue {
+    /// The same as a condition on a property of a node.
+    pub(crate) fn condition(&self, node: SlotId, key: &Arc<str>) -> Expression {
+        let (operator, value) = match self {
+            LookupValue::One(value) => (BinaryOperator::Equal, value),
+            LookupValue::Any(value) => (BinaryOperator::In, value),
+        };
+        let span = value.span;
+        let object = Box::new(at(span, ExpressionKind::Slot(node)));
+        let left = Box::new(at(span, ExpressionKind::Property { object, key: key.clone() }));
+        at(span, ExpressionKind::Binary { operator, left, right: Box::new(value.clone()) })
+    }
 }

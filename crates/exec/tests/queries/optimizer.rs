@@ -504,6 +504,13 @@ fn patterns_that_hang_on_one_node_are_joined_where_all_rows_are_asked_for() {
         "COUNT { (n)-[r:KNOWS]->()-[s]->(m) WHERE r.since <> s.since } = 0",
         "COUNT { (n)-->(:Thing) } > 0",
         "EXISTS { (n:Thing)-->(n) }",
+        // From a node that is found by its key.
+        "EXISTS { (n)-[:KNOWS]->(:Person {id: 1}) }",
+        "NOT EXISTS { (n)-[:KNOWS]-()-[:KNOWS]-(m:Person {id: 1}) }",
+        "EXISTS { (n)-->(m:Person)-->(k) WHERE m.id IN [0, 1, 2, 2, null] AND k.age = 1 }",
+        "EXISTS { (n)-[:KNOWS]-(m)-[:KNOWS]-(:Person {id: 2})-[]-(n) }",
+        "NOT EXISTS { (n)-->(m:Person {id: n.age}) }",
+        "COUNT { (n)-[r]-(m)-[s]-(:Company {id: 3})-[t]-(k:Person {id: 1}) WHERE r.since <= t.since } = 0",
     ] {
         assert!(run(&format!("MATCH (n) WHERE {condition} RETURN n.id")), "{condition}");
         assert!(run(&format!("MATCH (a)-->(n:Person) WHERE {condition} RETURN a.id, n.age")), "{condition}");

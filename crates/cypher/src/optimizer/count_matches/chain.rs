@@ -5,10 +5,7 @@ use std::sync::Arc;
 use model::{Direction, Set};
 
 use super::pattern::Pattern;
-use crate::plan::conditions::at;
-use crate::plan::{
-    BinaryOperator, Expression, ExpressionKind, LookupValue, Operator, OperatorId, OperatorKind, SlotId,
-};
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId};
 
 /// Links from the aggregation down, and the rows they start from.
 pub(super) struct Chain {
@@ -68,19 +65,12 @@ impl Chain {
     /// the slot of the node.
     pub(super) fn with_scan(mut self) -> Option<(Chain, SlotId)> {
         let OperatorKind::NodeLookup { input, slot, label, key, value } = &self.bottom.kind else { return None };
-        let (operator, value) = match value {
-            LookupValue::One(value) => (BinaryOperator::Equal, value),
-            LookupValue::Any(value) => (BinaryOperator::In, value),
-        };
         if !matches!(input.kind, OperatorKind::Unit) {
             return None;
         }
-        let (slot, span) = (*slot, value.span);
-        let object = Box::new(at(span, ExpressionKind::Slot(slot)));
-        let left = Box::new(at(span, ExpressionKind::Property { object, key: key.clone() }));
-        let test = ExpressionKind::Binary { operator, left, right: Box::new(value.clone()) };
+        let (slot, test) = (*slot, value.condition(*slot, key));
         let rows = self.bottom.estimated_rows;
-        self.links.push(Link { kind: LinkKind::Condition(at(span, test)), rows });
+        self.links.push(Link { kind: LinkKind::Condition(test), rows });
         let kind = OperatorKind::NodeScan { input: input.clone(), slot, labels: vec![label.clone()], choice: None };
         self.bottom = Operator { id: OperatorId(0), estimated_rows: rows, kind };
         Some((self, slot))
