@@ -323,3 +323,14 @@ def test_the_collector_of_garbage_stands_still_while_many_rows_are_made(db):
     finally:
         gc.callbacks.remove(count_runs)
         gc.enable()
+
+
+def test_behind_a_read_that_failed_are_no_rows(db):
+    query = "UNWIND range(1, 300010) AS i RETURN i, 10 / (i - 300000) AS q"
+    for first in ("fetchall", "to_dicts", "to_arrow", "to_pandas", "iterate"):
+        for second in ("fetchall", "fetchone", "to_arrow"):
+            result = db.execute(query)
+            with pytest.raises(knotwork.Error):
+                [row for row in result] if first == "iterate" else getattr(result, first)()
+            with pytest.raises(knotwork.ClosedError):
+                getattr(result, second)()

@@ -1,6 +1,8 @@
 //! A subplan that runs for the rows of a chunk: for all of them at once where that gives the same, else row by row.
 
-use cypher::plan::{Operator, PlanMode, SlotId};
+mod pace;
+
+use cypher::plan::{Operator, OperatorKind, PlanMode, SlotId};
 use model::{ColumnData, Result};
 
 use crate::chunk::{Chunk, Layout};
@@ -10,12 +12,16 @@ use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local, keeps_ro
 use crate::rows::{RowBuffer, gather_columns, int_at};
 use crate::runtime::{Flow, Runtime, Scope, Step};
 use crate::size::chunk_bytes;
+use pace::Pace;
 
 /// Divisor of the query's memory limit: the share that the rows of a subplan may take that are the same for all outer rows.
 const KEPT_SHARE: usize = 4;
 
 /// Fewer rows than this are not looked through for arguments that come again.
 const REPEATED_ROWS_MIN: usize = 16;
+
+/// Rows that a subplan gives for each row of a run, above which rows run one by one where one is enough.
+const FLOOD: usize = 64;
 
 /// A subplan and how to run it.
 pub(crate) struct Nested {
@@ -28,6 +34,8 @@ pub(crate) struct Nested {
     pub(crate) is_constant: bool,
     /// The columns of the outer row that it reads, if they alone decide what it gives.
     arguments: Option<Vec<usize>>,
+    searches_paths: bool,
+    pace: Pace,
 }
 
 /// Takes a chunk of a subplan with the outer row of each of its rows.
@@ -47,7 +55,9 @@ impl Nested {
         let row = row.map(|row| column_of(&layout, row)).transpose()?;
         let is_ordered = row.is_none() || keeps_row_order(subplan);
         let arguments = arguments(subplan, outer)?;
-        Ok((Nested { step, row, is_ordered, is_constant: is_constant(subplan), arguments }, layout))
+        let (searches_paths, pace) = (searches_paths(subplan), Pace::default());
+        let is_constant = is_constant(subplan);
+        Ok((Nested { step, row, is_ordered, is_constant, arguments, searches_paths, pace }, layout))
     }
 
     /// A subplan that was lowered already.
@@ -59,7 +69,9 @@ impl Nested {
     ) -> Result<Nested> {
         let row = row.map(|row| column_of(layout, row)).transpose()?;
         let arguments = arguments(subplan, outer)?;
-        Ok(Nested { step, row, is_ordered: false, is_constant: is_constant(subplan), arguments })
+        let (searches_paths, pace) = (searches_paths(subplan), Pace::default());
+        let is_constant = is_constant(subplan);
+        Ok(Nested { step, row, is_ordered: false, is_constant, arguments, searches_paths, pace })
     }
 
     /// The answers that `ask` gives to the rows of a chunk, if the subplan alone decides them: asked for once for rows that it cannot
@@ -145,14 +157,19 @@ impl Nested {
     /// The same, asked for rows that come again too.
     pub(crate) fn exists_for_each(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
         let mut found = vec![false; chunk.rows];
+        if self.row.is_some() && self.searches_paths {
+            self.exists_among(runtime, chunk, &mut found)?;
+            return Ok(found);
+        }
         if self.row.is_some() {
-            let mut missing = chunk.rows;
-            self.run(runtime, chunk, &mut |_, rows| {
-                for &row in rows {
-                    missing -= usize::from(!std::mem::replace(&mut found[row as usize], true));
-                }
-                Ok(if missing == 0 { Flow::Stop } else { Flow::Continue })
-            })?;
+            let (clock, mut start) = (runtime.environment.clock, 0);
+            while start < chunk.rows {
+                let end = chunk.rows.min(start.saturating_add(self.pace.rows()));
+                let began = clock.now_ns();
+                self.exists_among(runtime, &chunk.slice(start, end), &mut found[start..end])?;
+                self.pace.took(end - start, clock.now_ns().saturating_sub(began));
+                start = end;
+            }
             return Ok(found);
         }
         for (row, found) in found.iter_mut().enumerate() {
@@ -165,6 +182,50 @@ impl Nested {
         }
         Ok(found)
     }
+}
+
+impl Nested {
+    /// For each row of a chunk, whether the subplan gives any row, where it runs for many rows at once.
+    ///
+    /// Once half of the rows are answered, or far more rows came than answer a question, the others are asked for anew: what is
+    /// answered is worked on until the end of a run.
+    fn exists_among(&self, runtime: &Runtime<'_>, chunk: &Chunk, found: &mut [bool]) -> Result<()> {
+        let mut wanted: Vec<u32> = (0..chunk.rows as u32).collect();
+        loop {
+            runtime.environment.interrupt.check()?;
+            let all = wanted.len();
+            let asked = if all == chunk.rows { chunk.clone() } else { chunk.gather(&wanted) };
+            let (mut missing, mut given, mut is_flooded) = (all, 0, false);
+            let flow = self.run(runtime, &asked, &mut |inner, rows| {
+                for &row in rows {
+                    missing -= usize::from(!std::mem::replace(&mut found[wanted[row as usize] as usize], true));
+                }
+                given += inner.rows;
+                is_flooded = given > FLOOD * all && !self.searches_paths;
+                let is_half = missing * 2 <= all && !self.searches_paths;
+                Ok(if missing == 0 || is_half || is_flooded { Flow::Stop } else { Flow::Continue })
+            })?;
+            if flow == Flow::Continue || missing == 0 {
+                return Ok(());
+            }
+            wanted.retain(|&row| !found[row as usize]);
+            if is_flooded {
+                self.pace.slow_down(all);
+                for row in wanted {
+                    let (at, mut is_found) = (row as usize, [false]);
+                    self.exists_among(runtime, &chunk.slice(at, at + 1), &mut is_found)?;
+                    found[at] = is_found[0];
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// True if a subplan searches paths between known nodes: pairs of a run share searches.
+pub(crate) fn searches_paths(plan: &Operator) -> bool {
+    matches!(plan.kind, OperatorKind::VariableExpand { into: true, .. })
+        || plan.inputs().into_iter().any(searches_paths)
 }
 
 /// Shows the rows of a subplan for each of `outer` rows.

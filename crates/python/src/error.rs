@@ -12,6 +12,12 @@ pub(crate) fn consumed() -> Error {
     error!(Closed, "the rows of this result have been read already").with_remedy("run the query again")
 }
 
+/// The error of rows behind a read that failed or was interrupted.
+pub(crate) fn broken() -> Error {
+    error!(Closed, "an exception ended an earlier read of this result, whose rows are lost")
+        .with_remedy("run the query again")
+}
+
 /// The error of all that a fork has taken over.
 pub(crate) fn forked() -> Error {
     error!(Closed, "the database was opened by another process, of which this one is a fork").with_remedy(

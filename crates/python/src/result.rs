@@ -15,7 +15,7 @@ use crate::arrow::export::Layout;
 use crate::arrow::kind::Kind;
 use crate::arrow::stream::{ArrowStream, Reader, capsule};
 use crate::convert::to_python;
-use crate::error::{Failure, consumed, raised};
+use crate::error::{Failure, broken, consumed, raised};
 use crate::pipe::{Found, Told, Types};
 use crate::record::{Header, Record};
 use crate::signals;
@@ -49,6 +49,23 @@ struct Rows {
     has_given: bool,
     /// The number of rows given so far; unknown once another library reads them.
     given: Option<usize>,
+    /// A read failed or was interrupted, and rows that it had taken are lost.
+    is_broken: bool,
+}
+
+impl Rows {
+    /// Gives up the rows that are left: those before them were lost with an exception.
+    fn break_off(&mut self) {
+        (self.ready, self.current, self.rest) = (VecDeque::new(), None, None);
+        (self.has_given, self.is_broken) = (true, true);
+    }
+}
+
+/// Listens to signals, and lets other threads of Python run.
+fn give_way(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()?;
+    py.detach(|| ());
+    Ok(())
 }
 
 /// Python's collector of garbage, while it stands still. Each row is an object that it goes through, again and again as they
@@ -126,13 +143,14 @@ impl QueryResult {
                 Found::Rows(batch) => return Ok(Some(batch)),
                 Found::Nothing => {
                     if let Err(exception) = py.check_signals() {
-                        rows.rest = None;
+                        rows.break_off();
                         return Err(exception);
                     }
                 }
                 Found::End(outcome) => {
                     rows.rest = None;
-                    let summary = (*outcome).transpose().map_err(|error| Failure::of(error, &self.text))?;
+                    let failed = |error| Failure::of(error, &self.text);
+                    let summary = (*outcome).transpose().map_err(failed).inspect_err(|_| rows.break_off())?;
                     if let Some(summary) = &summary {
                         warn(py, summary)?;
                     }
@@ -144,6 +162,9 @@ impl QueryResult {
 
     /// Makes the row that comes next the current one; false at the end.
     fn advance(&self, py: Python<'_>, rows: &mut Rows) -> PyResult<bool> {
+        if rows.is_broken {
+            return Err(raised(broken()));
+        }
         loop {
             if let Some((batch, row)) = &rows.current
                 && *row < batch.rows
@@ -168,6 +189,9 @@ impl QueryResult {
         rows: &mut Rows,
         make: impl Fn(&ResultBatch, usize) -> PyResult<T>,
     ) -> PyResult<Option<T>> {
+        if rows.given.is_some_and(|given| given > 0 && given.is_multiple_of(SIGNAL_ROWS)) {
+            give_way(py)?;
+        }
         if !self.advance(py, rows)? {
             return Ok(None);
         }
@@ -215,8 +239,8 @@ impl QueryResult {
         let (taken, mut paused) = (PyList::empty(py), None);
         loop {
             let most = count.map_or(SIGNAL_ROWS, |count| (count - taken.len()).min(SIGNAL_ROWS));
-            let block = if most == 0 { None } else { self.take_block(py, &mut rows, most)? };
-            let Some(mut block) = block else { return Ok(taken) };
+            let block = if most == 0 { Ok(None) } else { self.take_block(py, &mut rows, most) };
+            let Some(mut block) = block.inspect_err(|_| rows.break_off())? else { return Ok(taken) };
             for _ in 0..block.rows {
                 let cells = block.columns.iter_mut().filter_map(Iterator::next).collect();
                 taken.append(make(cells)?)?;
@@ -224,13 +248,16 @@ impl QueryResult {
             if paused.is_none() {
                 paused = PausedCollector::new(py)?;
             }
-            py.check_signals()?;
+            give_way(py).inspect_err(|_| rows.break_off())?;
         }
     }
 
     /// Gives all rows that are left as a stream of Arrow, after a look at the first batches, or at all.
     fn reader(&self, py: Python<'_>, look_ahead: Option<usize>) -> PyResult<Reader> {
         let mut rows = self.lock(py);
+        if rows.is_broken {
+            return Err(raised(broken()));
+        }
         if rows.has_given && rows.current.is_none() && rows.rest.is_none() && rows.ready.is_empty() {
             return Err(raised(consumed()));
         }

@@ -8,7 +8,7 @@ use model::{Direction, Result};
 use crate::chunk::Chunk;
 use crate::lowering::liveness::{Slots, add_arguments};
 use crate::lowering::{Demand, Lowered, Lowering, keep};
-use crate::nested::Nested;
+use crate::nested::{Nested, searches_paths};
 use crate::operators::subquery::lower_existence;
 use crate::rows::{RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
@@ -49,11 +49,6 @@ pub(crate) fn lower(
     let rows_max = if searches_paths(subplan) { SEARCHED_ROWS_MAX } else { 1 };
     let shares_searches = shares_searches(subplan);
     Ok((Box::new(SemiApply { input, nested, keeps_matched: !anti, keep, rows_max, shares_searches }), layout))
-}
-
-fn searches_paths(plan: &Operator) -> bool {
-    matches!(plan.kind, OperatorKind::VariableExpand { into: true, .. })
-        || plan.inputs().into_iter().any(searches_paths)
 }
 
 /// True if a subplan searches paths between nodes in such a way that pairs with a node in common share a search. In any direction,

@@ -71,3 +71,30 @@ fn further_matches_are_not_made() {
         assert!(given < 8_000, "{given} rows: {query}");
     }
 }
+
+/// Rows of a batch that are answered are not worked on for the sake of one that has no match.
+#[test]
+fn answered_rows_leave_a_batch() {
+    let store = ReferenceStore::with_batch_rows(64);
+    let run = |query: &str| {
+        let settings = RunSettings { batch_rows: 64, profile: true, ..RunSettings::default() };
+        let (rows, summary) = run_with(&store, query, &Map::default(), settings, &QueryMemory::unlimited())
+            .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
+        (rows, summary.profile.values().map(|operator| operator.rows).sum::<u64>())
+    };
+    for statement in [
+        "UNWIND range(0, 29) AS i CREATE (:M {id: i})",
+        "MATCH (a:M), (b:M) WHERE (a.id * 7 + b.id * 11) % 6 = 0 AND a.id <> b.id CREATE (a)-[:R]->(b)",
+        "CREATE (:M {id: 99}), (:M {id: 98})-[:R]->(:M {id: 97})",
+    ] {
+        run(statement);
+    }
+    let pattern = "(n)-[:R*1..3]->()-[:R*1..3]-()-[:R]-()-[:R]-()";
+    for (condition, expected) in
+        [(format!("EXISTS {{ {pattern} }}"), "30"), (format!("NOT EXISTS {{ {pattern} }}"), "3")]
+    {
+        let (rows, given) = run(&format!("MATCH (n:M) WHERE {condition} RETURN count(*)"));
+        assert_eq!(rows, [expected], "{condition}");
+        assert!(given < 100_000, "{given} rows: {condition}");
+    }
+}
