@@ -1,7 +1,5 @@
 //! A subplan that runs for the rows of a chunk: for all of them at once where that gives the same, else row by row.
 
-mod pace;
-
 use cypher::plan::{Operator, OperatorKind, PlanMode, SlotId};
 use model::{ColumnData, Result};
 
@@ -12,7 +10,6 @@ use crate::lowering::{Demand, Lowering, Slots, column_of, is_row_local, keeps_ro
 use crate::rows::{RowBuffer, gather_columns, int_at};
 use crate::runtime::{Flow, Runtime, Scope, Step};
 use crate::size::chunk_bytes;
-use pace::Pace;
 
 /// Divisor of the query's memory limit: the share that the rows of a subplan may take that are the same for all outer rows.
 const KEPT_SHARE: usize = 4;
@@ -35,7 +32,6 @@ pub(crate) struct Nested {
     /// The columns of the outer row that it reads, if they alone decide what it gives.
     arguments: Option<Vec<usize>>,
     searches_paths: bool,
-    pace: Pace,
 }
 
 /// Takes a chunk of a subplan with the outer row of each of its rows.
@@ -55,9 +51,8 @@ impl Nested {
         let row = row.map(|row| column_of(&layout, row)).transpose()?;
         let is_ordered = row.is_none() || keeps_row_order(subplan);
         let arguments = arguments(subplan, outer)?;
-        let (searches_paths, pace) = (searches_paths(subplan), Pace::default());
-        let is_constant = is_constant(subplan);
-        Ok((Nested { step, row, is_ordered, is_constant, arguments, searches_paths, pace }, layout))
+        let (is_constant, searches_paths) = (is_constant(subplan), searches_paths(subplan));
+        Ok((Nested { step, row, is_ordered, is_constant, arguments, searches_paths }, layout))
     }
 
     /// A subplan that was lowered already.
@@ -69,9 +64,8 @@ impl Nested {
     ) -> Result<Nested> {
         let row = row.map(|row| column_of(layout, row)).transpose()?;
         let arguments = arguments(subplan, outer)?;
-        let (searches_paths, pace) = (searches_paths(subplan), Pace::default());
-        let is_constant = is_constant(subplan);
-        Ok(Nested { step, row, is_ordered: false, is_constant, arguments, searches_paths, pace })
+        let (is_constant, searches_paths) = (is_constant(subplan), searches_paths(subplan));
+        Ok(Nested { step, row, is_ordered: false, is_constant, arguments, searches_paths })
     }
 
     /// The answers that `ask` gives to the rows of a chunk, if the subplan alone decides them: asked for once for rows that it cannot
@@ -162,12 +156,14 @@ impl Nested {
             return Ok(found);
         }
         if self.row.is_some() {
-            let (clock, mut start) = (runtime.environment.clock, 0);
+            // Runs of few rows first, since all rows of one are worked on until the last of them is answered.
+            let (mut start, mut rows, mut rows_max) = (0, 1, chunk.rows);
             while start < chunk.rows {
-                let end = chunk.rows.min(start.saturating_add(self.pace.rows()));
-                let began = clock.now_ns();
-                self.exists_among(runtime, &chunk.slice(start, end), &mut found[start..end])?;
-                self.pace.took(end - start, clock.now_ns().saturating_sub(began));
+                let end = chunk.rows.min(start + rows);
+                if self.exists_among(runtime, &chunk.slice(start, end), &mut found[start..end])? {
+                    rows_max = (rows / 2).max(1);
+                }
+                rows = (2 * rows).min(rows_max);
                 start = end;
             }
             return Ok(found);
@@ -188,8 +184,8 @@ impl Nested {
     /// For each row of a chunk, whether the subplan gives any row, where it runs for many rows at once.
     ///
     /// Once half of the rows are answered, or far more rows came than answer a question, the others are asked for anew: what is
-    /// answered is worked on until the end of a run.
-    fn exists_among(&self, runtime: &Runtime<'_>, chunk: &Chunk, found: &mut [bool]) -> Result<()> {
+    /// answered is worked on until the end of a run. True if far more rows came.
+    fn exists_among(&self, runtime: &Runtime<'_>, chunk: &Chunk, found: &mut [bool]) -> Result<bool> {
         let mut wanted: Vec<u32> = (0..chunk.rows as u32).collect();
         loop {
             runtime.environment.interrupt.check()?;
@@ -206,17 +202,16 @@ impl Nested {
                 Ok(if missing == 0 || is_half || is_flooded { Flow::Stop } else { Flow::Continue })
             })?;
             if flow == Flow::Continue || missing == 0 {
-                return Ok(());
+                return Ok(is_flooded && all > 1);
             }
             wanted.retain(|&row| !found[row as usize]);
             if is_flooded {
-                self.pace.slow_down(all);
                 for row in wanted {
                     let (at, mut is_found) = (row as usize, [false]);
                     self.exists_among(runtime, &chunk.slice(at, at + 1), &mut is_found)?;
                     found[at] = is_found[0];
                 }
-                return Ok(());
+                return Ok(true);
             }
         }
     }
