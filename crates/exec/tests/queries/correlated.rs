@@ -4,7 +4,7 @@ use exec::{QueryMemory, RunSettings};
 use model::Map;
 use testing::ReferenceStore;
 
-use super::{check, run_with};
+use super::{check, rows_given, run_with};
 
 /// The statements that make `20 * scale` nodes `N`, four of each `k`, and `3 * scale` nodes `M`, of which the first third
 /// have such a `k`.
@@ -77,12 +77,12 @@ fn what_asks_for_nothing_of_the_row_runs_once_for_many() {
     let small = graph(10).join(";\n");
     let store = ReferenceStore::new();
     for statement in graph(100) {
-        rows_given(&store, &statement);
+        rows_given(&store, &statement, 10);
     }
     for (query, expected) in CONSTANT {
         check(&format!("{small};\n{query}"), &[*expected]);
         // Once for each batch of ten, not for each of 300 rows.
-        let given = rows_given(&store, query);
+        let (_, given) = rows_given(&store, query, 10);
         assert!(given < 200_000, "{given} rows for {query}");
     }
     let distinct = "UNWIND range(1, 50) AS i RETURN count(DISTINCT COLLECT { RETURN rand() AS r }) > 40";
@@ -116,27 +116,19 @@ fn a_list_of_a_row_is_searched_as_one_written_in_place() {
     }
 }
 
-/// Rows that all operators gave together, in batches of ten.
-fn rows_given(store: &ReferenceStore, query: &str) -> u64 {
-    let settings = RunSettings { batch_rows: 10, profile: true, ..RunSettings::default() };
-    let (_, summary) = run_with(store, query, &Map::default(), settings, &QueryMemory::unlimited())
-        .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
-    summary.profile.values().map(|operator| operator.rows).sum()
-}
-
 #[test]
 fn the_other_side_is_read_a_few_times_however_many_rows_ask() {
     let store = ReferenceStore::new();
     for statement in graph(100) {
-        rows_given(&store, &statement);
+        rows_given(&store, &statement, 10);
     }
     for (query, _) in QUERIES {
         // A scan for each row would give 600,000; a few scans, each with a filter, stay far below.
-        let given = rows_given(&store, query);
+        let (_, given) = rows_given(&store, query, 10);
         assert!(given < 40_000, "{given} rows for {query}");
     }
     // A statement that writes reads it once for each batch.
-    let given = rows_given(&store, "UNWIND range(0, 999) AS i MERGE (n:N {k: i})");
+    let (_, given) = rows_given(&store, "UNWIND range(0, 999) AS i MERGE (n:N {k: i})", 10);
     assert!(given < 700_000, "{given} rows for 1,000 rows that are merged");
     let (rows, _) = run_with(
         &store,

@@ -1,12 +1,11 @@
 //! Rows of which nobody reads the matches: passed on at their first match, the same as without that.
 
 use cypher::optimizer::{OptimizerConfig, Use};
-use exec::{QueryMemory, RunSettings};
-use model::Map;
+use exec::RunSettings;
 use testing::ReferenceStore;
 
 use super::optimizer::Bench;
-use super::run_with;
+use super::rows_given;
 
 /// 120 nodes with some 40 relationships each, some of them parallel and some loops; one node has none.
 const GRAPH: &[&str] = &[
@@ -52,21 +51,15 @@ fn rows_are_those_of_all_matches() {
 #[test]
 fn further_matches_are_not_made() {
     let store = ReferenceStore::with_batch_rows(64);
-    let rows_given = |query: &str| {
-        let settings = RunSettings { batch_rows: 64, profile: true, ..RunSettings::default() };
-        let (rows, summary) = run_with(&store, query, &Map::default(), settings, &QueryMemory::unlimited())
-            .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
-        (rows, summary.profile.values().map(|operator| operator.rows).sum::<u64>())
-    };
     GRAPH.iter().for_each(|statement| {
-        rows_given(statement);
+        rows_given(&store, statement, 64);
     });
     // There are 80 × 40 × 40 matches and more of each; a batch of each step is made.
     for query in [
         "MATCH (a:N)-[:E]-(b)-[:E]->(c)-[:E]->(d) WHERE a.id = 5 RETURN count(DISTINCT a)",
         "MATCH (a:N)-[:E]->(b)-[r:E]-(c)-[:E]-(d)-[:E]-(e) WHERE a.id = 7 AND r.w > 2 AND e.v = b.v RETURN DISTINCT a.id AS k",
     ] {
-        let (rows, given) = rows_given(query);
+        let (rows, given) = rows_given(&store, query, 64);
         assert_eq!(rows.len(), 1, "{query}");
         assert!(given < 8_000, "{given} rows: {query}");
     }
@@ -76,24 +69,18 @@ fn further_matches_are_not_made() {
 #[test]
 fn answered_rows_leave_a_batch() {
     let store = ReferenceStore::with_batch_rows(64);
-    let run = |query: &str| {
-        let settings = RunSettings { batch_rows: 64, profile: true, ..RunSettings::default() };
-        let (rows, summary) = run_with(&store, query, &Map::default(), settings, &QueryMemory::unlimited())
-            .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
-        (rows, summary.profile.values().map(|operator| operator.rows).sum::<u64>())
-    };
     for statement in [
         "UNWIND range(0, 29) AS i CREATE (:M {id: i})",
         "MATCH (a:M), (b:M) WHERE (a.id * 7 + b.id * 11) % 6 = 0 AND a.id <> b.id CREATE (a)-[:R]->(b)",
         "CREATE (:M {id: 99}), (:M {id: 98})-[:R]->(:M {id: 97})",
     ] {
-        run(statement);
+        rows_given(&store, statement, 64);
     }
     let pattern = "(n)-[:R*1..3]->()-[:R*1..3]-()-[:R]-()-[:R]-()";
     for (condition, expected) in
         [(format!("EXISTS {{ {pattern} }}"), "30"), (format!("NOT EXISTS {{ {pattern} }}"), "3")]
     {
-        let (rows, given) = run(&format!("MATCH (n:M) WHERE {condition} RETURN count(*)"));
+        let (rows, given) = rows_given(&store, &format!("MATCH (n:M) WHERE {condition} RETURN count(*)"), 64);
         assert_eq!(rows, [expected], "{condition}");
         assert!(given < 100_000, "{given} rows: {condition}");
     }

@@ -1,13 +1,12 @@
 //! Answers of subplans that are known from earlier batches: the same as asked for anew, and asked for once.
 
 use cypher::optimizer::{OptimizerConfig, Use};
-use exec::{QueryMemory, RunSettings};
-use model::Map;
+use exec::RunSettings;
 use testing::ReferenceStore;
 
 use super::memory::with_limit;
 use super::optimizer::Bench;
-use super::run_with;
+use super::rows_given;
 
 /// 60 nodes with 6,000 relationships between them, so that each node is the end of a hundred.
 const GRAPH: &[&str] = &[
@@ -68,17 +67,12 @@ fn without_memory_for_them_answers_are_asked_for_anew() {
 #[test]
 fn an_answer_is_asked_for_once() {
     let store = ReferenceStore::new();
-    let rows_given = |query: &str| {
-        let settings = RunSettings { batch_rows: 20, profile: true, ..RunSettings::default() };
-        let (_, summary) = run_with(&store, query, &Map::default(), settings, &QueryMemory::unlimited())
-            .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
-        summary.profile.values().map(|operator| operator.rows).sum::<u64>()
-    };
     GRAPH.iter().for_each(|statement| {
-        rows_given(statement);
+        rows_given(&store, statement, 20);
     });
     // Of 20 rows in a batch hardly two have the same node, so that each of the 6,000 would be asked for: 600,000 rows.
-    let given = rows_given("MATCH (a:N)-[r:E]->(b:N) RETURN sum(COUNT { (b)-[q:E]->(c:N) WHERE q.w < 7 })");
+    let (_, given) =
+        rows_given(&store, "MATCH (a:N)-[r:E]->(b:N) RETURN sum(COUNT { (b)-[q:E]->(c:N) WHERE q.w < 7 })", 20);
     assert!((6_000..60_000).contains(&given), "{given} rows");
 }
 

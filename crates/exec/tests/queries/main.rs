@@ -136,6 +136,14 @@ pub(crate) fn run_with(
     Ok((rows, summary))
 }
 
+/// The answer of a query in batches of that many rows, and the number of rows that all its operators gave.
+pub(crate) fn rows_given(store: &dyn GraphStore, query: &str, batch_rows: usize) -> (Vec<String>, u64) {
+    let settings = RunSettings { batch_rows, profile: true, ..RunSettings::default() };
+    let (rows, summary) = run_with(store, query, &Map::default(), settings, &QueryMemory::unlimited())
+        .unwrap_or_else(|error| panic!("{}\n{query}", error.render(query)));
+    (rows, summary.profile.values().map(|operator| operator.rows).sum())
+}
+
 /// Runs one query; what only reads also with hardly any memory, and half of the variants write so.
 fn execute(
     store: &dyn GraphStore,

@@ -14,7 +14,7 @@ use crate::build::BuildContext;
 use crate::snapshot::Snapshot;
 use crate::version::Version;
 
-/// Keys that are read in the time of one lookup, about.
+/// Number of keys read in the time of one lookup; an estimate.
 const READ_PER_LOOKUP: u64 = 8;
 /// Bytes that a key may take in a table, while it grows.
 const KEY_BYTES: u64 = 48;
@@ -34,7 +34,7 @@ pub(super) struct StoredKeys {
 }
 
 impl StoredKeys {
-    /// The nodes of a label by a property with a uniqueness constraint, with so many bytes for a table of them.
+    /// The nodes of a label by a property with a uniqueness constraint. A table of them takes `bytes_max` bytes at most.
     pub(super) fn new(
         base: &Arc<Version>,
         context: &Arc<BuildContext>,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use cypher::plan::{
     Aggregate as PlanAggregate, CountedNode, ExpressionKind, NodeChoice, Operator, OperatorKind, SlotId,
 };
+use model::store::EdgeIds;
 use model::{Column, ColumnData, Count, Direction, EdgeTypeId, ReadView, Result, error};
 
 use super::Aggregate;
-use crate::adjacency::label_ids;
+use crate::adjacency::{expansion, label_ids};
 use crate::chunk::Chunk;
 use crate::edge_ends::{ByType, Led};
 use crate::lowering::Lowering;
@@ -117,20 +118,8 @@ impl Edges {
 
     /// Their number, if the store knows that of the types, and these always or never join such nodes.
     fn number(&self, runtime: &Runtime<'_>, view: &dyn ReadView) -> Result<Option<u64>> {
-        let types = match self.types.as_slice() {
-            [] => None,
-            names => {
-                let mut known: Vec<EdgeTypeId> =
-                    names.iter().filter_map(|name| view.schema().edge_type(name)).collect();
-                known.sort_unstable();
-                known.dedup();
-                if known.is_empty() {
-                    return Ok(Some(0));
-                }
-                Some(known)
-            }
-        };
-        let all = view.count(&Count::Edges(types))?;
+        let Some(expand) = expansion(view, self.direction, &self.types, EdgeIds::Omit) else { return Ok(Some(0)) };
+        let all = view.count(&Count::Edges(expand.types))?;
         if all.is_none() || self.near.is_empty() && self.far.is_empty() {
             return Ok(all);
         }
