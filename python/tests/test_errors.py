@@ -62,7 +62,8 @@ def test_an_error_among_the_rows(db):
     assert result.fetchone().x == 0
     with pytest.raises(knotwork.DataError, match="zero"):
         result.fetchall()
-    assert result.fetchall() == []
+    with pytest.raises(knotwork.ClosedError, match="earlier read"):
+        result.fetchall()
 
 
 def test_a_store_of_a_newer_kind_or_none(tmp_path):
