@@ -11,6 +11,7 @@ mod constant_folding;
 mod count_matches;
 mod count_rows;
 mod covering_labels;
+mod distinct_already;
 mod distinct_nodes;
 mod edge_filter;
 mod edge_range;
@@ -26,6 +27,8 @@ mod pushed_pattern;
 mod running_in_path;
 mod top;
 mod unused;
+
+pub(crate) use first_match::FIRST_MATCH_ROWS;
 
 /// Use of a rule that does not pay everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,8 @@ pub struct OptimizerConfig {
     pub partial_aggregation: Use,
     /// Go on to the next row at the first match of what nobody reads.
     pub first_matches: Use,
+    /// Compare no rows for `DISTINCT` that differ anyway.
+    pub distinct_already: bool,
 }
 
 impl Default for OptimizerConfig {
@@ -111,6 +116,7 @@ impl Default for OptimizerConfig {
             count_matches: true,
             partial_aggregation: Use::Cheaper,
             first_matches: Use::Cheaper,
+            distinct_already: true,
         }
     }
 }
@@ -140,6 +146,7 @@ impl OptimizerConfig {
             count_matches: false,
             partial_aggregation: Use::Never,
             first_matches: Use::Never,
+            distinct_already: false,
         }
     }
 }
@@ -199,6 +206,12 @@ pub(crate) fn optimize(
     }
     if mode == PlanMode::Read && config.first_matches != Use::Never && !has_attached {
         first_match::rewrite_all(root, config.first_matches);
+    }
+    if mode == PlanMode::Read && config.distinct_already {
+        for_each_operator(root, &mut |operator| distinct_already::simplify(operator, slots, context.schema));
+        if config.count_rows {
+            for_each_operator(root, &mut count_rows::simplify);
+        }
     }
     // Last, since an expansion that chooses is taken apart by no other rule.
     if config.edge_filters {

@@ -19,9 +19,11 @@ mod graph_plan;
 mod index_union;
 mod intersect;
 mod length;
+mod order_cost;
 mod path_plan;
 mod product;
 mod projection;
+mod read_once;
 mod seek;
 mod step;
 mod subquery;
@@ -154,7 +156,7 @@ impl<'a> Planner<'a> {
     /// Plans a pattern by itself.
     pub(crate) fn pattern(&mut self, graph: QueryGraph) -> Result<Operator> {
         let mut stream = Stream::unit();
-        self.graph(&mut stream, graph)?;
+        self.graph(&mut stream, graph, None)?;
         Ok(stream.operator)
     }
 
@@ -181,21 +183,21 @@ impl<'a> Planner<'a> {
                         pending = Some(first);
                     }
                     Some(first) => {
-                        self.graph(stream, first)?;
+                        self.graph(stream, first, None)?;
                         pending = Some(graph);
                     }
                     None => pending = Some(graph),
                 },
                 clause => {
                     if let Some(graph) = pending.take() {
-                        self.graph(stream, graph)?;
+                        self.graph(stream, graph, read_once::slots(&clause))?;
                     }
                     self.clause(clause, stream)?;
                 }
             }
         }
         match pending {
-            Some(graph) => self.graph(stream, graph),
+            Some(graph) => self.graph(stream, graph, None),
             None => Ok(()),
         }
     }
@@ -261,7 +263,7 @@ impl<'a> Planner<'a> {
         slots.sort_unstable();
         slots.dedup();
         let mut inner = Stream::argument(&outer, stream.labels.clone());
-        self.graph(&mut inner, graph)?;
+        self.graph(&mut inner, graph, None)?;
         let rows = stream.rows() * inner.rows().max(1.0);
         let subplan = Box::new(inner.into_subplan(&outer, &[]));
         stream.bound.extend(slots.iter().copied());
@@ -273,7 +275,7 @@ impl<'a> Planner<'a> {
         let BoundMerge { graph, nodes, edges, path, on_create, on_match } = merge;
         let outer = stream.bound.clone();
         let mut inner = Stream::argument(&outer, stream.labels.clone());
-        self.graph(&mut inner, graph)?;
+        self.graph(&mut inner, graph, None)?;
         let subplan = Box::new(inner.into_subplan(&outer, &[]));
         let mut slots: Vec<SlotId> = nodes.iter().map(|node| node.slot).collect();
         slots.extend(edges.iter().map(|edge| edge.slot));

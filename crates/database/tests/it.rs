@@ -4,6 +4,7 @@
 //! - `golden`: all golden files, on several kinds of stores and in several ways of running.
 //! - `oracle`, `queries`, `differential`: random graphs and queries, against a naive matcher and between engines.
 //! - `aggregation`: aggregation across an edge and counted patterns, against the same row by row.
+//! - `label_counts`: counts of relationships between labels, against the relationships.
 //! - `attach`, `attach_servers`: files and databases that are attached.
 //! - `source_writing`: what is written into databases that are attached. `source_paths`: paths in them.
 //! - `federation`: a graph in several parts, against the same graph in one.
@@ -68,6 +69,8 @@ mod import;
 mod introspection;
 #[path = "it/kept.rs"]
 mod kept;
+#[path = "it/label_counts.rs"]
+mod label_counts;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/lsqb.rs"]

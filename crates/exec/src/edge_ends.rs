@@ -1,12 +1,13 @@
-//! Types of edges that lead to labelled nodes always or never, found out without a look at each edge.
+//! Types of edges that lead to labelled nodes always or never, and how many do, found out without a look at each edge.
 //!
 //! Every edge has one source and one target. So all edges of a type lead to labelled nodes if none leads to any other,
 //! and none does if none leads to a labelled one; where the counts of the store are exact, it is enough to ask those of
-//! the two that are fewer. What was found out is kept with the state of the store ([`KnownEnds`]).
+//! the two that are fewer, and the rest of the edges lead to the rest of the nodes. What was found out is kept with the state of
+//! the store ([`KnownEnds`]).
 
 use std::sync::Arc;
 
-use model::store::{EdgeIds, KnownEnds, Leads};
+use model::store::{EdgeIds, Ends, KnownEnds, Leads};
 use model::{Direction, EdgeTypeId, Expand, LabelId, NodeBatch, NodeId, NodeScan, ReadView, Result, Statistics};
 
 use crate::adjacency::{expansion, label_ids};
@@ -70,46 +71,58 @@ fn all_types(view: &dyn ReadView) -> Vec<EdgeTypeId> {
     (0..view.schema().edge_types.len() as u32).map(EdgeTypeId).collect()
 }
 
+/// The ends of the edges of each type that is followed. `None` where it would cost more to find out than to follow the edges.
+pub(crate) fn ends_by_type(runtime: &Runtime<'_>, led: &Led<'_>) -> Result<Option<Vec<(EdgeTypeId, Ends)>>> {
+    let guard = runtime.view();
+    let view = guard.view();
+    if !view.capabilities().dense_node_ids {
+        return Ok(None);
+    }
+    let Some((labels, expand)) = led.resolve(view) else { return Ok(Some(Vec::new())) };
+    // Counts may be rested on where the store has them exactly, and where no transaction would then depend on them.
+    let is_exact = !runtime.writes();
+    let statistics = if is_exact { view.statistics() } else { view.estimates() };
+    let mut types = expand.types.unwrap_or_else(|| all_types(view));
+    if is_exact {
+        types.retain(|&edge_type| statistics.edge_type(edge_type) > 0);
+    }
+    let edges: u64 = types.iter().map(|&edge_type| statistics.edge_type(edge_type)).sum();
+    if led.looks_of(view, &labels, &types) > edges {
+        return Ok(None);
+    }
+    let all = |edge_type: EdgeTypeId| is_exact.then(|| statistics.edge_type(edge_type));
+    let mut found: Vec<Ends> =
+        types.iter().map(|&edge_type| Ends { leads: Leads::Always, edges: all(edge_type) }).collect();
+    for label in labels {
+        let ends = Search { runtime, view, direction: led.direction, label, is_exact }.ends(&types)?;
+        found.iter_mut().zip(ends).for_each(|(found, ends)| *found = and(*found, ends));
+    }
+    Ok(Some(types.into_iter().zip(found).collect()))
+}
+
 impl ByType {
     /// See the module. `None` where it would cost more to find out than to follow the edges.
     pub(crate) fn of(runtime: &Runtime<'_>, led: &Led<'_>) -> Result<Option<ByType>> {
-        let guard = runtime.view();
-        let view = guard.view();
-        if !view.capabilities().dense_node_ids {
-            return Ok(None);
+        if led.resolve(runtime.view().view()).is_none() {
+            return Ok(Some(ByType::default()));
         }
-        let Some((labels, expand)) = led.resolve(view) else { return Ok(Some(ByType::default())) };
-        // Counts may be rested on where the store has them exactly, and where no transaction would then depend on them.
-        let is_exact = !runtime.writes();
-        let statistics = if is_exact { view.statistics() } else { view.estimates() };
-        let mut types = expand.types.unwrap_or_else(|| all_types(view));
-        if is_exact {
-            types.retain(|&edge_type| statistics.edge_type(edge_type) > 0);
-        }
-        let edges: u64 = types.iter().map(|&edge_type| statistics.edge_type(edge_type)).sum();
-        if led.looks_of(view, &labels, &types) > edges {
-            return Ok(None);
-        }
-        let mut found = vec![Leads::Always; types.len()];
-        for label in labels {
-            let leads = Search { runtime, view, direction: led.direction, label, is_exact }.leads(&types)?;
-            found.iter_mut().zip(leads).for_each(|(found, leads)| *found = and(*found, leads));
-        }
+        let Some(found) = ends_by_type(runtime, led)? else { return Ok(None) };
         let with = |wanted: Leads| {
-            let some = types.iter().zip(&found).filter(move |(_, found)| **found == wanted);
-            some.map(|(&edge_type, _)| edge_type).collect()
+            let some = found.iter().filter(move |(_, ends)| ends.leads == wanted);
+            some.map(|(edge_type, _)| *edge_type).collect()
         };
-        let is_implied = found.iter().all(|found| *found == Leads::Always);
+        let is_implied = found.iter().all(|(_, ends)| ends.leads == Leads::Always);
         Ok(Some(ByType { always: with(Leads::Always), sometimes: with(Leads::Sometimes), is_implied }))
     }
 }
 
 /// Combines the answers for two conditions that must both hold.
-fn and(left: Leads, right: Leads) -> Leads {
-    match (left, right) {
-        (Leads::Never, _) | (_, Leads::Never) => Leads::Never,
-        (Leads::Always, Leads::Always) => Leads::Always,
-        _ => Leads::Sometimes,
+fn and(left: Ends, right: Ends) -> Ends {
+    match (left.leads, right.leads) {
+        (Leads::Never, _) | (_, Leads::Never) => Ends { leads: Leads::Never, edges: Some(0) },
+        (Leads::Always, _) => right,
+        (_, Leads::Always) => left,
+        _ => Ends { leads: Leads::Sometimes, edges: None },
     }
 }
 
@@ -125,21 +138,21 @@ struct Search<'s, 'r> {
 
 impl Search<'_, '_> {
     /// The answer for each type: one that is known, or found out now.
-    fn leads(&self, types: &[EdgeTypeId]) -> Result<Vec<Leads>> {
+    fn ends(&self, types: &[EdgeTypeId]) -> Result<Vec<Ends>> {
         let known: Option<&KnownEnds> = self.view.known_ends();
         let get = |&edge_type: &EdgeTypeId| known.and_then(|known| known.get(edge_type, self.direction, self.label));
-        let answers: Vec<Option<Leads>> = types.iter().map(get).collect();
+        let answers: Vec<Option<Ends>> = types.iter().map(get).collect();
         let open: Vec<EdgeTypeId> =
             types.iter().zip(&answers).filter(|(_, answer)| answer.is_none()).map(|(&of, _)| of).collect();
         let mut found = if open.is_empty() { Vec::new() } else { self.find(&open)? }.into_iter();
         if let Some(known) = known {
             let pairs = open.iter().zip(found.as_slice());
-            pairs.for_each(|(&edge_type, &leads)| known.keep(edge_type, self.direction, self.label, leads));
+            pairs.for_each(|(&edge_type, &ends)| known.keep(edge_type, self.direction, self.label, ends));
         }
         Ok(answers.into_iter().filter_map(|answer| answer.or_else(|| found.next())).collect())
     }
 
-    fn find(&self, types: &[EdgeTypeId]) -> Result<Vec<Leads>> {
+    fn find(&self, types: &[EdgeTypeId]) -> Result<Vec<Ends>> {
         let statistics: &Statistics = if self.is_exact { self.view.statistics() } else { self.view.estimates() };
         let carry = statistics.label(self.label);
         let asks_carriers = self.is_exact && carry < statistics.nodes.saturating_sub(carry);
@@ -157,7 +170,7 @@ impl Search<'_, '_> {
             self.add_others(ways, &mut held)?;
         }
         let total = |held: &Held| self.is_exact.then(|| statistics.edge_type(held.edge_type));
-        Ok(held.iter().map(|held| held.leads(total(held), asks_carriers)).collect())
+        Ok(held.iter().map(|held| held.ends(total(held), asks_carriers)).collect())
     }
 
     fn add(&self, nodes: &[NodeId], ways: &[Direction], held: &mut [Held]) -> Result<()> {
@@ -181,8 +194,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// The same for nodes without the label. Stops at the first edge if there is but one type: whether all of them lead
-    /// there is not worth to know.
+    /// The same for nodes without the label. Stops at the first edge of a single type if nothing follows from their number.
     fn add_others(&self, ways: &[Direction], held: &mut [Held]) -> Result<()> {
         let bound = self.view.node_id_bound();
         for start in (0..bound).step_by(STEP as usize) {
@@ -192,6 +204,7 @@ impl Search<'_, '_> {
             let others: Vec<NodeId> = (0..ids.len()).filter(|&row| !carry.get(row)).map(|row| ids[row]).collect();
             self.add(&others, ways, held)?;
             if let [one] = &*held
+                && !self.is_exact
                 && one.counts.iter().any(|&count| count > 0)
             {
                 break;
@@ -204,14 +217,19 @@ impl Search<'_, '_> {
 impl Held {
     /// The answer for the type. `total` is its number of edges, if known. The counts are of edges that lead to nodes
     /// with the label, or else of those that lead to others.
-    fn leads(&self, total: Option<u64>, to_labelled: bool) -> Leads {
+    fn ends(&self, total: Option<u64>, to_labelled: bool) -> Ends {
         let (if_none, if_all) = if to_labelled { (Leads::Never, Leads::Always) } else { (Leads::Always, Leads::Never) };
-        if self.counts.iter().all(|&count| count == 0) {
+        let leads = if self.counts.iter().all(|&count| count == 0) {
             if_none
         } else if self.counts.iter().all(|&count| Some(count) == total) {
             if_all
         } else {
             Leads::Sometimes
-        }
+        };
+        let edges = match (self.counts.as_slice(), total) {
+            ([count], Some(total)) => Some(if to_labelled { *count } else { total.saturating_sub(*count) }),
+            _ => None,
+        };
+        Ends { leads, edges }
     }
 }

@@ -32,7 +32,7 @@ use crate::value::{EdgeValue, Value};
 
 pub use self::element_id::{ElementId, NO_EDGE_NUMBER, element_ids_by_number, find_by_expanding};
 pub use self::filtered::scan_filtered;
-pub use self::known_ends::{KnownEnds, Leads};
+pub use self::known_ends::{Ends, KnownEnds, Leads};
 pub use self::runs::{EdgeRunCursor, RUN_BLOCK_EDGES, RunScan, runs_by_stream};
 pub use self::topology::{EdgeDelta, Freshness, Moment, Topology};
 

@@ -14,7 +14,7 @@ use crate::plan::conditions::at;
 use crate::plan::{ExpressionKind, Operator, OperatorId, OperatorKind, SlotId};
 
 /// Rows that steps give in the time that it takes to start a subplan for one row.
-const START_ROWS: f64 = 400.0;
+pub(crate) const FIRST_MATCH_ROWS: f64 = 400.0;
 /// Times by which the rows that are not made must be more than that.
 const ADVANTAGE: f64 = 2.0;
 
@@ -79,7 +79,7 @@ fn pays(top: &Operator, steps: usize) -> bool {
     let mut plans = std::iter::successors(Some(top), |plan| plan.inputs().first().copied());
     let made: f64 = plans.by_ref().take(steps).map(|plan| plan.estimated_rows).sum();
     let rows = plans.next().map_or(1.0, |plan| plan.estimated_rows.max(1.0));
-    made >= ADVANTAGE * START_ROWS * rows
+    made >= ADVANTAGE * FIRST_MATCH_ROWS * rows
 }
 
 /// The operator that many steps below. None of the steps is the horizon of a plan any more.

@@ -457,6 +457,14 @@ fn new_slots(nodes: &[NewNode], edges: &[NewEdge]) -> Vec<SlotId> {
 }
 
 impl Expression {
+    /// The slot that it is, if it is nothing else.
+    pub(crate) fn as_slot(&self) -> Option<SlotId> {
+        match self.kind {
+            ExpressionKind::Slot(slot) => Some(slot),
+            _ => None,
+        }
+    }
+
     /// True if it gives something else each time it is evaluated.
     pub fn is_random(&self) -> bool {
         let own = match &self.kind {

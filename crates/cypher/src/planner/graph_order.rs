@@ -8,6 +8,7 @@ use std::sync::Arc;
 use model::limits::ORDERED_PATTERN_MAX;
 use model::{Direction, Interrupt, Map, Result, Set};
 
+use super::order_cost::Cost;
 use super::seek::SeekTarget;
 use super::step::{ConditionKind, Planned, Problem, Step};
 use crate::binder::tree::EdgeLength;
@@ -30,9 +31,9 @@ pub(super) struct State {
     /// Bound by what this part will be joined with, so that it must not bind them again.
     pub(super) elsewhere: Set<SlotId>,
     pub(super) edges_done: Vec<bool>,
-    conditions_done: Vec<bool>,
+    pub(super) conditions_done: Vec<bool>,
     pub(super) rows: f64,
-    cost: f64,
+    pub(super) cost: Cost,
     pub(super) steps: Vec<Planned>,
 }
 
@@ -64,7 +65,7 @@ impl Order<'_> {
             edges_done: vec![false; problem.graph.edges.len()],
             conditions_done: vec![false; problem.conditions.len()],
             rows,
-            cost: 0.0,
+            cost: Cost::none(rows),
             steps: Vec::new(),
         };
         self.take(&mut state, Candidate { step: Step::Begin, rows, cost: 0.0 });
@@ -277,6 +278,7 @@ impl Order<'_> {
 
     /// Takes a step, and tests every condition that can be tested then.
     fn take(&self, state: &mut State, candidate: Candidate) {
+        self.spend(state, &candidate);
         let graph = self.problem.graph;
         match &candidate.step {
             Step::Begin => {}
@@ -331,8 +333,8 @@ impl Order<'_> {
                 conditions.push(index);
             }
         }
-        state.cost += candidate.cost + candidate.rows;
         state.rows = rows;
+        self.note_read(state);
         state.steps.push(Planned { step: candidate.step, rows: candidate.rows, conditions, rows_left: rows });
     }
 
@@ -401,7 +403,7 @@ impl Order<'_> {
                 edges_done: state.edges_done.clone(),
                 conditions_done: state.conditions_done.clone(),
                 rows: 1.0,
-                cost: 0.0,
+                cost: Cost::none(1.0),
                 steps: Vec::new(),
             };
             if let Some(part) = self.cheapest(&empty, parts)? {
@@ -429,7 +431,7 @@ impl Order<'_> {
                 None => {
                     let tried = nodes[..starts].iter().map(|&node| self.from(base, node));
                     let tried: Vec<State> = tried.chain(self.seeks_into(base, nodes)).collect::<Result<_>>()?;
-                    tried.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost))
+                    tried.into_iter().min_by(|a, b| a.cost.in_all(a.rows).total_cmp(&b.cost.in_all(b.rows)))
                 }
             };
             let Some(part) = cheapest else { continue };
@@ -495,7 +497,7 @@ impl Order<'_> {
             edges_done: part.edges_done,
             conditions_done: part.conditions_done,
             rows: state.rows,
-            cost: state.cost + part.cost + part.rows,
+            cost: state.cost.both(state.rows, &part.cost, part.rows, part.rows),
             steps: state.steps,
         };
         let rows = state.rows * part.rows * selectivity;

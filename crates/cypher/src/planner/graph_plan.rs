@@ -28,14 +28,20 @@ struct Progress {
 }
 
 impl Planner<'_> {
-    /// Matches a pattern for each row.
-    pub(super) fn graph(&mut self, stream: &mut Stream, graph: QueryGraph) -> Result<()> {
+    /// Matches a pattern for each row. If it does not matter how often a match comes, only some slots of the matches are read.
+    pub(super) fn graph(
+        &mut self,
+        stream: &mut Stream,
+        graph: QueryGraph,
+        read_once: Option<Set<SlotId>>,
+    ) -> Result<()> {
         self.hint_product(stream, &graph);
         self.horizon(stream);
         let mut problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
         if self.config.lookups {
             problem.find_unions();
         }
+        problem.read_once = read_once.map(|slots| with_paths(slots, &graph));
         for &number in &problem.unmet {
             let hint = &graph.hints[number];
             let message = match &hint.keys {
@@ -390,6 +396,16 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Slots, and those from which the paths among them are computed.
+fn with_paths(mut slots: Set<SlotId>, graph: &QueryGraph) -> Set<SlotId> {
+    for (slot, path) in &graph.paths {
+        if slots.remove(slot) {
+            path.free_slots(&mut slots);
+        }
+    }
+    slots
 }
 
 fn not(expression: Expression) -> Expression {

@@ -115,6 +115,8 @@ pub(super) struct Problem<'a> {
     pub(super) hinted: Vec<Step>,
     /// Hints that nothing can follow, by their number in the graph.
     pub(super) unmet: Vec<usize>,
+    /// All that is read of the matches, if it does not matter how often they come.
+    pub(super) read_once: Option<Set<SlotId>>,
 }
 
 impl<'a> Problem<'a> {
@@ -141,6 +143,7 @@ impl<'a> Problem<'a> {
             labels,
             hinted: Vec::new(),
             unmet: Vec::new(),
+            read_once: None,
         };
         problem.add_conditions();
         problem.lookups = problem.lookups(bound);

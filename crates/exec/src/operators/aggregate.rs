@@ -4,6 +4,7 @@
 //! columns. Large scans are aggregated by several threads in parts, which are merged in order of the scan. Groups that do
 //! not fit into memory are put away ([`spilled`]); of a group that does not fit the values are put aside ([`values`]).
 
+mod edge_count;
 mod metadata_count;
 mod runs;
 mod spilled;

@@ -20,26 +20,34 @@ pub enum Leads {
     Sometimes,
 }
 
+/// Ends of the edges of a type, followed in a direction, as to whether they are nodes with a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The cases in which they are.
+    pub leads: Leads,
+    /// Number of edges that lead to such nodes, if it is known; of an edge that is followed both ways there is none.
+    pub edges: Option<u64>,
+}
+
 /// Answers found out of one state of a store about the labels that edges lead to. They go with that state, so that
 /// nobody has to mend them.
 #[derive(Debug, Default)]
 pub struct KnownEnds {
-    answers: Mutex<Map<(EdgeTypeId, Direction, LabelId), Leads>>,
+    answers: Mutex<Map<(EdgeTypeId, Direction, LabelId), Ends>>,
 }
 
 impl KnownEnds {
-    /// The cases in which edges of a type, followed in a direction, lead to nodes with the label; `None` if nobody has found
-    /// out.
-    pub fn get(&self, edge_type: EdgeTypeId, direction: Direction, label: LabelId) -> Option<Leads> {
+    /// The edges of a type, followed in a direction, that lead to nodes with the label; `None` if nobody has found out.
+    pub fn get(&self, edge_type: EdgeTypeId, direction: Direction, label: LabelId) -> Option<Ends> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.get(&(edge_type, direction, label)).copied()
     }
 
     /// Keeps an answer that holds of the whole state, while there is room.
-    pub fn keep(&self, edge_type: EdgeTypeId, direction: Direction, label: LabelId, leads: Leads) {
+    pub fn keep(&self, edge_type: EdgeTypeId, direction: Direction, label: LabelId, ends: Ends) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if answers.len() < ANSWERS_MAX {
-            answers.insert((edge_type, direction, label), leads);
+            answers.insert((edge_type, direction, label), ends);
         }
     }
 }
