@@ -164,7 +164,11 @@ pub(crate) fn optimize(
     // First, so that other rules see the plans that it makes.
     let has_attached = has_attached(context);
     if config.exists_joins != Use::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
-        exists_join::rewrite_all(root, slots, plan_pattern, config);
+        let before = root.clone();
+        let is_of_labels = exists_join::rewrite_all(root, slots, plan_pattern, config);
+        if is_of_labels && config.exists_joins == Use::Cheaper && counts_instead(&before, slots, context, config) {
+            *root = before;
+        }
     }
     if config.constant_folding {
         for_each_operator(root, &mut constant_folding::fold);
@@ -238,6 +242,15 @@ fn count(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, c
         changed |= partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
     }
     changed
+}
+
+/// True if all that a plan asks by subplans is counted together with the patterns around them.
+fn counts_instead(root: &Operator, slots: &mut Slots, context: &CompileContext<'_>, config: &OptimizerConfig) -> bool {
+    fn has_subplan(plan: &Operator) -> bool {
+        matches!(plan.kind, OperatorKind::SemiApply { .. }) || plan.inputs().into_iter().any(has_subplan)
+    }
+    let mut counted = root.clone();
+    config.count_matches && count_matches::rewrite_all(&mut counted, slots, context) && !has_subplan(&counted)
 }
 
 /// Visits every operator, inputs before what stands on them, subplans of expressions too.

@@ -28,12 +28,14 @@ pub(crate) struct Demand {
     pub(crate) slots: Slots,
     /// True if the number of times that equal rows come matters. If not, any number above zero will do.
     pub(crate) multiplicity: bool,
+    /// True if a few rows may be enough: the first ones should come before others are worked on.
+    pub(crate) few: bool,
 }
 
 impl Demand {
     /// These slots, of every row.
     pub(crate) fn all(slots: Slots) -> Demand {
-        Demand { slots, multiplicity: true }
+        Demand { slots, multiplicity: true, few: false }
     }
 
     /// The same, and what an expression reads.
@@ -56,6 +58,13 @@ impl Demand {
         slots.into_iter().for_each(|slot| {
             self.slots.remove(slot);
         });
+        self
+    }
+
+    /// The same, of which a few rows may be enough.
+    #[must_use]
+    pub(crate) fn of_few(mut self) -> Demand {
+        self.few = true;
         self
     }
 
@@ -138,7 +147,8 @@ impl Lowering {
     /// Lowers an operator and its inputs.
     pub(crate) fn lower(&mut self, plan: &Operator, demand: &Demand) -> Result<(Step, Layout)> {
         let (operator, layout) = (self.registry.operator)(self, plan, demand)?;
-        Ok((Step { id: plan.id, operator }, layout))
+        let in_parts = demand.few && makes_rows(&plan.kind);
+        Ok((Step { id: plan.id, operator, in_parts }, layout))
     }
 
     /// Lowers a subplan that runs for rows of that layout; with a row slot, for many rows at once.
@@ -203,6 +213,25 @@ impl CompileEnvironment for Lowering {
         self.subplans.push(subplan);
         Ok(SubplanId(self.subplans.len() - 1))
     }
+}
+
+/// True of operators that may give many rows for one.
+fn makes_rows(kind: &OperatorKind) -> bool {
+    matches!(
+        kind,
+        OperatorKind::NodeScan { .. }
+            | OperatorKind::NodeUnionScan { .. }
+            | OperatorKind::NodeLookup { .. }
+            | OperatorKind::IndexSeek { .. }
+            | OperatorKind::Expand { .. }
+            | OperatorKind::VariableExpand { .. }
+            | OperatorKind::ShortestPath { .. }
+            | OperatorKind::PathSearch { .. }
+            | OperatorKind::Intersect { .. }
+            | OperatorKind::Unwind { .. }
+            | OperatorKind::HashJoin { .. }
+            | OperatorKind::CrossProduct { .. }
+    )
 }
 
 /// The columns of a layout that are demanded, and the layout they make.

@@ -52,11 +52,37 @@ pub(crate) struct Step {
     pub(crate) id: OperatorId,
     /// The operator that does the work of this step.
     pub(crate) operator: Box<dyn Physical>,
+    /// Its rows are passed on in parts, small ones first, since the consumer may have enough of few.
+    pub(crate) in_parts: bool,
+}
+
+/// Rows of the first part, for each row that they are made for.
+const FIRST_PART: usize = 2;
+
+/// Least number of rows of the first part.
+const FIRST_PART_MIN: usize = 4;
+
+/// Number of rows that are made first for that many rows, where a few may be enough.
+pub(crate) fn first_part(rows: usize) -> usize {
+    FIRST_PART_MIN.max(FIRST_PART * rows)
+}
+
+/// Sizes of the parts in which rows are passed on: each may be twice as large as the one before.
+struct Parts {
+    rows: usize,
 }
 
 impl Step {
     /// Runs the operator, watching it if a profile is wanted.
     pub(crate) fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        if self.in_parts {
+            let mut parts = Parts { rows: first_part(scope.argument.rows) };
+            return self.run_watched(scope, &mut |chunk| parts.give(&chunk, sink));
+        }
+        self.run_watched(scope, sink)
+    }
+
+    fn run_watched(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
         let Some(profiler) = &scope.runtime.profiler else {
             return self.operator.run(scope, sink);
         };
@@ -70,6 +96,23 @@ impl Step {
         });
         profiler.switch(consumer);
         flow
+    }
+}
+
+impl Parts {
+    fn give(&mut self, chunk: &Chunk, sink: &mut Sink<'_>) -> Result<Flow> {
+        let mut start = 0;
+        loop {
+            let end = chunk.rows.min(start + self.rows);
+            self.rows = self.rows.saturating_mul(2);
+            if sink(chunk.slice(start, end))? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            start = end;
+            if start == chunk.rows {
+                return Ok(Flow::Continue);
+            }
+        }
     }
 }
 

@@ -240,6 +240,10 @@ pub trait NodeCursor {
 pub trait EdgeCursor {
     /// Clears `out` and fills it with up to about `BATCH_ROWS` further edges; false, with `out` empty, at the end.
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool>;
+
+    /// Makes the next batches have at most that many edges, and at least one: the caller may have enough of a few. Stores that make
+    /// whole batches at no less cost leave them as they are.
+    fn limit_batches(&mut self, _rows: usize) {}
 }
 
 /// A cursor over the rows of a pattern query.

@@ -28,22 +28,31 @@ const ADVANTAGE: f64 = 10.0;
 /// Work of a node that a scan reads, in rows of other operators.
 const SCANNED_ROW: f64 = 0.25;
 
-/// Rewrites all subplans that the rule fits.
+/// Rewrites all subplans that the rule fits. True if there were some, and of none of them anything but labels was asked.
 pub(super) fn rewrite_all(
     root: &mut Operator,
     slots: &mut Slots,
     plan_pattern: &PatternPlanner<'_>,
     config: &OptimizerConfig,
-) {
+) -> bool {
+    let (mut rewritten, mut asks_more) = (false, false);
     for_each_reader(root, Read::Whole, &mut |operator, read| {
         if read == Read::Whole
             && let OperatorKind::SemiApply { input, subplan, .. } = &mut operator.kind
             && matches!(input.first().kind, OperatorKind::Unit)
             && let Some(joined) = joined(input.estimated_rows, subplan, slots, (plan_pattern, config))
         {
+            rewritten = true;
+            asks_more |= !asks_only_labels(subplan);
             **subplan = joined;
         }
     });
+    rewritten && !asks_more
+}
+
+/// True of a pattern of the nodes of which nothing is asked but labels.
+fn asks_only_labels(subplan: &Operator) -> bool {
+    pattern_of(subplan).is_some_and(|(_, graph)| graph.predicates.is_empty())
 }
 
 /// The subplan that takes the place of another for that number of rows; `None` if it would not be cheaper.

@@ -121,7 +121,7 @@ fn lower_input(
 ) -> Result<(Step, Layout, Option<SlotId>, Option<SpreadPipeline>)> {
     let ignores_repeats = |item: &&PlanAggregate| item.ignores_repeats();
     let is_weighed = |item: &&PlanAggregate| is_weighed(&item.function, item.distinct, item.arguments.len());
-    let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats) };
+    let demand = Demand { slots, multiplicity: !aggregates.iter().all(ignores_repeats), few: false };
     if demand.multiplicity && aggregates.iter().all(|item| ignores_repeats(item) || is_weighed(item)) {
         let counted = match degree_count::lower(lowering, input, &demand)? {
             None => intersect::lower_counted(lowering, input, &demand)?,

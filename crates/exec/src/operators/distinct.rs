@@ -29,8 +29,8 @@ struct Distinct {
 pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, slots: &[SlotId], demand: &Demand) -> Result<Lowered> {
     let mut slots = slots.to_vec();
     slots.extend(lowering.hidden_in(demand));
-    let (input, layout) =
-        gather::lower(lowering, input, &Demand { slots: slots.iter().copied().collect(), multiplicity: false })?;
+    let below = Demand { slots: slots.iter().copied().collect(), multiplicity: false, few: demand.few };
+    let (input, layout) = gather::lower(lowering, input, &below)?;
     slots.retain(|&slot| layout.column(slot).is_some());
     let columns = columns_of(&layout, &slots)?;
     Ok((Box::new(Distinct { input, columns }), Layout::new(slots)))

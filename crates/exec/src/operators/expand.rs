@@ -51,7 +51,7 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
     let types = types.clone();
     let direction = *direction;
     let choice = choice.as_deref().map(|choice| Choice::compile(lowering, choice)).transpose()?;
-    let hop = Hop { from, direction, types, gives_edge, gives_node, distinct_from, choice, keep };
+    let hop = Hop { from, direction, types, gives_edge, gives_node, distinct_from, choice, few: demand.few, keep };
     match bound {
         Some(to) => Ok((Box::new(into::ExpandInto { input, hop, to }), layout)),
         None => Ok((Box::new(Expand { input, hop }), layout)),

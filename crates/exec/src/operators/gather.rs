@@ -40,7 +40,7 @@ pub(crate) fn lower(lowering: &mut Lowering, plan: &Operator, demand: &Demand) -
         // A scan alone is faster than what hands its rows over.
         Some(pipeline) if !pipeline.is_scan_alone(plan) => {
             let id = input.id;
-            Ok((Step { id, operator: Box::new(Gather { input, pipeline }) }, layout))
+            Ok((Step { id, operator: Box::new(Gather { input, pipeline }), in_parts: false }, layout))
         }
         _ => Ok((input, layout)),
     }

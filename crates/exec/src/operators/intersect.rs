@@ -94,7 +94,7 @@ pub(crate) fn lower_counted(
     let (operator, mut layout) = lower_to(lowering, &plan.kind, demand, output)?;
     let count = lowering.hidden_slot();
     layout.push(count);
-    Ok(Some((Step { id: plan.id, operator: Box::new(operator) }, layout, count)))
+    Ok(Some((Step { id: plan.id, operator: Box::new(operator), in_parts: false }, layout, count)))
 }
 
 fn gives_edge(leg: &IntersectLeg, demand: &Demand) -> bool {

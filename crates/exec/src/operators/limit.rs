@@ -15,7 +15,7 @@ struct Limit {
 
 /// Lowers `Limit`.
 pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, count: &Expression, demand: &Demand) -> Result<Lowered> {
-    let (input, layout) = lowering.lower(input, &demand.clone().of_every_row())?;
+    let (input, layout) = lowering.lower(input, &demand.clone().of_every_row().of_few())?;
     let count = lowering.compile(count, &Default::default())?;
     Ok((Box::new(Limit { input, count }), layout))
 }

@@ -30,6 +30,8 @@ const ROWS_MAX: usize = 1 << 16;
 const JUDGED: [(usize, usize); 3] = [(2_048, 1), (8_192, 5), (32_768, 20)];
 /// Number of rows that pass for each row that was looked at in vain.
 const PASSED_FOR_EACH: usize = 16;
+/// Number of rows that pass first where a few may be enough.
+const FIRST_PASSED: usize = 256;
 
 struct PartialAggregate {
     input: Step,
@@ -37,6 +39,8 @@ struct PartialAggregate {
     weight: Option<usize>,
     counts: bool,
     whole_for: Option<usize>,
+    /// A few rows may be enough.
+    few: bool,
 }
 
 /// Lowers `PartialAggregate`.
@@ -47,14 +51,16 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let mut slots = slots.clone();
     slots.extend(lowering.hidden_in(demand));
     let read = slots.iter().chain(weight).chain(whole_for).copied().collect();
-    let below = Demand { slots: read, multiplicity: demand.multiplicity || count.is_some() };
+    let multiplicity = demand.multiplicity || count.is_some();
+    let few = demand.few && whole_for.is_none();
+    let below = Demand { slots: read, multiplicity, few };
     let (input, layout) = lowering.lower(input, &below)?;
     let columns = columns_of(&layout, &slots)?;
     let weight = weight.map(|weight| column_of(&layout, weight)).transpose()?;
     let whole_for = whole_for.map(|slot| column_of(&layout, slot)).transpose()?;
     let count = count.filter(|count| demand.slots.contains(count));
     slots.extend(count);
-    let operator = PartialAggregate { input, columns, weight, counts: count.is_some(), whole_for };
+    let operator = PartialAggregate { input, columns, weight, counts: count.is_some(), whole_for, few };
     Ok((Box::new(operator), Layout::new(slots)))
 }
 
@@ -124,7 +130,8 @@ impl PartialAggregate {
         let charge = scope.runtime.charge("PartialAggregate");
         let fresh = || Table::new(charge.another(), self.columns.len(), self.counts);
         let mut table = fresh();
-        let mut progress = Progress::default();
+        let passing = if self.few { FIRST_PASSED } else { 0 };
+        let mut progress = Progress { passing, ..Progress::default() };
         let flow = self.input.run(scope, &mut |chunk| {
             interrupt.check()?;
             let weighted = self.weighted(&chunk);

@@ -27,7 +27,8 @@ pub(crate) fn lower(
 ) -> Result<Lowered> {
     let hidden = lowering.hidden_in(demand);
     let wanted: Vec<_> = items.iter().filter(|(slot, _)| demand.slots.contains(slot)).collect();
-    let mut below = Demand { slots: hidden.iter().copied().collect(), multiplicity: demand.multiplicity };
+    let mut below =
+        Demand { slots: hidden.iter().copied().collect(), multiplicity: demand.multiplicity, few: demand.few };
     for (_, expression) in &wanted {
         below = below.and_expression(expression);
     }

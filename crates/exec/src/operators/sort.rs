@@ -42,7 +42,8 @@ impl SortKeys {
 
 /// Adds to a demand the columns that sorting reads.
 pub(crate) fn demand_of_keys(demand: &Demand, keys: &[SortKey]) -> Demand {
-    keys.iter().fold(demand.clone(), |demand, key| demand.and_expression(&key.expression))
+    let below = Demand { few: false, ..demand.clone() };
+    keys.iter().fold(below, |demand, key| demand.and_expression(&key.expression))
 }
 
 /// Lowers `Sort`.

@@ -56,7 +56,7 @@ pub(crate) fn lower_existence(lowering: &mut Lowering, plan: &Operator, layout: 
     if let Some((nested, _)) = lower_counted(lowering, plan, layout, false)? {
         return Ok(nested);
     }
-    let demand = Demand { slots: Slots::new(), multiplicity: false };
+    let demand = Demand { slots: Slots::new(), multiplicity: false, few: true };
     Ok(Nested::lower(lowering, plan, layout, &demand)?.0)
 }
 
@@ -71,7 +71,7 @@ fn lower_counted(
         return Ok(None);
     }
     let row: SlotId = lowering.hidden_slot();
-    let demand = Demand { slots: Slots::from([row]), multiplicity };
+    let demand = Demand { slots: Slots::from([row]), multiplicity, few: !multiplicity };
     lowering.enter_subplan(layout, Some(row));
     let lowered = degree_count::lower(lowering, plan, &demand);
     lowering.leave_subplan();

@@ -30,7 +30,7 @@ pub(crate) fn lower(
     for (branch, given) in branches {
         let mut given: Vec<SlotId> = wanted.iter().map(|&index| given[index]).collect();
         let slots = given.iter().chain(&hidden).copied().collect();
-        let below = Demand { slots, multiplicity: demand.multiplicity };
+        let below = Demand { slots, multiplicity: demand.multiplicity, few: demand.few };
         let (step, layout) = lowering.lower(branch, &below)?;
         hidden.retain(|&slot| layout.column(slot).is_some());
         given.extend(&hidden);

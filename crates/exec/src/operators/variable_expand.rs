@@ -55,6 +55,8 @@ pub(crate) struct VariableExpand {
     running: Option<running::Running>,
     /// Follows the last edge of the longest paths, if these are not kept.
     last_hop: Option<LastHop>,
+    /// A few paths may be enough: short ones are given before longer ones are made.
+    few: bool,
 }
 
 /// Lowers `VariableExpand`.
@@ -123,6 +125,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
         repeats: *repeats,
         running,
         last_hop: None,
+        few: demand.few,
     };
     expand.last_hop = LastHop::of(&expand);
     Ok((Box::new(expand), layout))

@@ -90,7 +90,7 @@ impl Spread {
         direction: Direction,
         types: Vec<Arc<str>>,
     ) -> Step {
-        Step { id: input.id, operator: Box::new(Spread { expand, input, from, direction, types }) }
+        Step { id: input.id, operator: Box::new(Spread { expand, input, from, direction, types }), in_parts: false }
     }
 
     /// The ranges of rows that have about as many edges each; `None` if there are few edges.

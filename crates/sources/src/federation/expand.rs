@@ -166,6 +166,10 @@ struct PartCursor<'a> {
 }
 
 impl EdgeCursor for PartCursor<'_> {
+    fn limit_batches(&mut self, rows: usize) {
+        self.cursor.limit_batches(rows);
+    }
+
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
         if !self.cursor.next(out)? {
             return Ok(false);
@@ -188,6 +192,10 @@ impl EdgeCursor for PartCursor<'_> {
 struct Boxed<'a>(Box<dyn EdgeCursor + 'a>);
 
 impl EdgeCursor for Boxed<'_> {
+    fn limit_batches(&mut self, rows: usize) {
+        self.0.limit_batches(rows);
+    }
+
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
         self.0.next(out)
     }

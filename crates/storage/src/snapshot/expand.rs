@@ -88,6 +88,8 @@ pub(super) struct ExpandCursor<'a> {
     /// the places of the batch's runs.
     is_plain: bool,
     runs: Vec<(usize, Range<u64>)>,
+    /// Most edges of a batch.
+    batch_rows: usize,
 }
 
 impl Snapshot {
@@ -163,6 +165,7 @@ impl<'a> ExpandCursor<'a> {
             lost: Vec::new(),
             is_plain,
             runs: Vec::new(),
+            batch_rows: BATCH_ROWS,
         }
     }
 
@@ -373,7 +376,7 @@ impl<'a> ExpandCursor<'a> {
         let skips_loops = is_in && self.expand.direction == Direction::Both;
         let wants_ids = self.wants_ids();
         self.is_untested = true;
-        while out.neighbors.len() < BATCH_ROWS {
+        while out.neighbors.len() < self.batch_rows {
             let Some((ordinal, link)) = links.next() else { return };
             let neighbor = if is_in { link.source } else { link.target };
             let is_wanted = self.expand.types.as_ref().is_none_or(|types| types.contains(&link.edge_type));
@@ -394,7 +397,7 @@ impl<'a> ExpandCursor<'a> {
         match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => Ok(false),
             Current::Run { place, run, is_in } => {
-                let middle = run.end.min(run.start + (BATCH_ROWS - out.neighbors.len()) as u64);
+                let middle = run.end.min(run.start + (self.batch_rows - out.neighbors.len()) as u64);
                 self.take_run(place, run.start..middle, is_in, out)?;
                 if middle < run.end {
                     self.current = Current::Run { place, run: middle..run.end, is_in };
@@ -430,7 +433,7 @@ impl ExpandCursor<'_> {
         self.ids.clear();
         self.runs.clear();
         self.is_untested = false;
-        while out.neighbors.len() < BATCH_ROWS {
+        while out.neighbors.len() < self.batch_rows {
             if !self.take_current(out)? && !self.advance()? {
                 break;
             }
@@ -455,6 +458,10 @@ impl ExpandCursor<'_> {
 }
 
 impl EdgeCursor for ExpandCursor<'_> {
+    fn limit_batches(&mut self, rows: usize) {
+        self.batch_rows = rows.clamp(1, BATCH_ROWS);
+    }
+
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
         loop {
             self.fill_batch(out)?;

@@ -166,6 +166,10 @@ pub(crate) struct Aliased<'a, C: ?Sized> {
 }
 
 impl EdgeCursor for Aliased<'_, dyn EdgeCursor + '_> {
+    fn limit_batches(&mut self, rows: usize) {
+        self.inner.limit_batches(rows);
+    }
+
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
         let is_some = self.inner.next(out)?;
         self.aliases.to_visible(&mut out.edges)?;

@@ -104,7 +104,8 @@ impl ReadView for ReferenceView {
         for (input, &node) in from.iter().enumerate() {
             self.steps(input as u32, node, expand, &mut steps);
         }
-        Ok(Box::new(ExpandCursor { view: self, expand, steps, position: 0 }))
+        let batch_rows = self.options.batch_rows;
+        Ok(Box::new(ExpandCursor { view: self, expand, steps, position: 0, batch_rows }))
     }
 
     fn node_properties(&self, nodes: &[NodeId], keys: &[PropertyKeyId]) -> Result<Vec<Column>> {
@@ -179,12 +180,17 @@ struct ExpandCursor<'a> {
     expand: &'a Expand,
     steps: Vec<Step>,
     position: usize,
+    batch_rows: usize,
 }
 
 impl EdgeCursor for ExpandCursor<'_> {
+    fn limit_batches(&mut self, rows: usize) {
+        self.batch_rows = rows.clamp(1, self.view.options.batch_rows);
+    }
+
     fn next(&mut self, out: &mut EdgeBatch) -> Result<bool> {
         out.clear();
-        let end = self.steps.len().min(self.position + self.view.options.batch_rows);
+        let end = self.steps.len().min(self.position + self.batch_rows);
         let steps = &self.steps[self.position..end];
         self.position = end;
         if steps.is_empty() {

@@ -47,7 +47,7 @@ pub(crate) fn lower(
     let count = lowering.hidden_slot();
     layout.push(count);
     let expand = CountedExpand { input, from, direction: *direction, types: types.clone(), distinct_from, keep };
-    Ok(Some((Step { id: plan.id, operator: Box::new(expand) }, layout, count)))
+    Ok(Some((Step { id: plan.id, operator: Box::new(expand), in_parts: false }, layout, count)))
 }
 
 impl Physical for CountedExpand {

@@ -10,7 +10,7 @@ use super::used_edges::UsedEdges;
 use crate::adjacency::{edge_value, edge_values, expansion, is_taken};
 use crate::chunk::Chunk;
 use crate::rows::{gather_columns, nodes_in};
-use crate::runtime::{Flow, Runtime, Sink};
+use crate::runtime::{Flow, Runtime, Sink, first_part};
 
 /// See the module. Its rows are the columns that it keeps, then the edge and the node if they are read.
 pub(crate) struct Hop {
@@ -23,6 +23,8 @@ pub(crate) struct Hop {
     /// Columns of edges, or of lists of edges, from which the edge must differ.
     pub(crate) distinct_from: Vec<usize>,
     pub(crate) choice: Option<Choice>,
+    /// A few rows may be enough.
+    pub(crate) few: bool,
     pub(crate) keep: Vec<usize>,
 }
 
@@ -136,11 +138,18 @@ impl Hop {
             return Ok(Flow::Continue);
         }
         let mut cursor = view.view().expand(&from, &expand)?;
-        while cursor.next(&mut batch)? {
+        let mut part = first_part(chunk.rows);
+        loop {
+            if self.few {
+                cursor.limit_batches(part);
+                part = part.saturating_mul(2);
+            }
+            if !cursor.next(&mut batch)? {
+                return Ok(Flow::Continue);
+            }
             if give(&mut batch)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
-        Ok(Flow::Continue)
     }
 }

@@ -43,6 +43,7 @@ impl LastHop {
             gives_node: expand.gives_node,
             distinct_from: (kept..from).chain(from + 1..from + 1 + prefix).collect(),
             choice: None,
+            few: expand.few,
             keep: (0..kept).collect(),
         };
         Some(LastHop { hop, prefix })

@@ -115,6 +115,9 @@ impl<'w, 'r> Reach<'w, 'r> {
                     return Ok(Flow::Stop);
                 }
             }
+            if self.expand.few && self.expand.flush(&self.chunk, &mut self.found, sink)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
         }
         Ok(Flow::Continue)
     }

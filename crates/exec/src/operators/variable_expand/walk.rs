@@ -19,8 +19,9 @@ use crate::runtime::{Flow, Runtime, Sink};
 use crate::size::heap_bytes;
 use crate::visited::{fits, is_batch_full};
 
-/// Approximate number of edges in one part of a level.
+/// Approximate number of edges in one part of a level, and in the first one where a few paths may be enough.
 const PART_EDGES: u64 = 16_384;
+const FIRST_PART_EDGES: u64 = 64;
 
 /// Approximate number of edges of paths that are taken before a check whether they fill a batch.
 const FOUND_EDGES: usize = 16_384;
@@ -38,6 +39,8 @@ pub(super) struct Walk<'w, 'r> {
     pub(super) found: Found,
     pub(super) charge: Charge<'r>,
     held: usize,
+    /// Approximate number of edges in the next part of a level.
+    part_edges: u64,
     /// The running values could be worked out so far.
     pub(super) is_running: Cell<bool>,
 }
@@ -98,7 +101,8 @@ impl<'w, 'r> Walk<'w, 'r> {
         bottom.values = values.unwrap_or_default();
         let charge = runtime.charge("VariableExpand");
         let (levels, found) = (vec![bottom], Found::default());
-        Walk { expand, runtime, chunk, min, end: None, levels, found, charge, held: 0, is_running }
+        let part_edges = if expand.few { FIRST_PART_EDGES } else { PART_EDGES };
+        Walk { expand, runtime, chunk, min, end: None, levels, found, charge, held: 0, part_edges, is_running }
     }
 
     pub(super) fn run(mut self, sink: &mut Sink<'_>) -> Result<Flow> {
@@ -116,6 +120,9 @@ impl<'w, 'r> Walk<'w, 'r> {
             if let Some(hop) = &self.expand.last_hop
                 && self.levels.len() == hop.prefix() + 1
             {
+                if self.expand.few && self.flush(sink)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
                 let paths = self.next_paths();
                 if hop.run(&self, paths, sink)? == Flow::Stop {
                     return Ok(Flow::Stop);
@@ -133,11 +140,12 @@ impl<'w, 'r> Walk<'w, 'r> {
 
     /// Takes the next batch of paths of the topmost level, which are expanded then.
     fn next_paths(&mut self) -> Range<usize> {
-        let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
+        let most = self.runtime.environment.settings.batch_rows.max(1).min(self.part_edges as usize);
+        self.part_edges = PART_EDGES.min(2 * self.part_edges);
         let top = self.levels.len() - 1;
         let level = &mut self.levels[top];
         let start = level.expanded;
-        level.expanded = level.nodes.len().min(start + batch_rows);
+        level.expanded = level.nodes.len().min(start + most);
         start..level.expanded
     }
 
@@ -216,9 +224,10 @@ impl<'w, 'r> Walk<'w, 'r> {
             let mut edges = 0;
             let fits = degrees.iter().take_while(|&&degree| {
                 edges += degree;
-                edges <= PART_EDGES
+                edges <= self.part_edges
             });
             end = start + fits.count().max(1);
+            self.part_edges = PART_EDGES.min(2 * self.part_edges);
         }
         self.levels[top].expanded = end;
         let nodes: Vec<NodeId> = self.levels[top].nodes[start..end].to_vec();
@@ -244,7 +253,7 @@ impl<'w, 'r> Walk<'w, 'r> {
         for from in (0..paths).step_by(few) {
             self.find(from..paths.min(from + few));
             let is_full = is_batch_full(self.found.rows.len(), batch_rows, self.found.length);
-            if is_full && self.flush(sink)? == Flow::Stop {
+            if (is_full || expand.few) && self.flush(sink)? == Flow::Stop {
                 return Ok(Grown::Stop);
             }
         }
