@@ -164,11 +164,7 @@ pub(crate) fn optimize(
     // First, so that other rules see the plans that it makes.
     let has_attached = has_attached(context);
     if config.exists_joins != Use::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
-        let before = root.clone();
-        let is_of_labels = exists_join::rewrite_all(root, slots, plan_pattern, config);
-        if is_of_labels && config.exists_joins == Use::Cheaper && counts_instead(&before, slots, context, config) {
-            *root = before;
-        }
+        join_existence(root, slots, context, (config, plan_pattern));
     }
     if config.constant_folding {
         for_each_operator(root, &mut constant_folding::fold);
@@ -212,12 +208,22 @@ pub(crate) fn optimize(
         first_match::rewrite_all(root, config.first_matches);
     }
     if mode == PlanMode::Read && config.distinct_already {
-        for_each_operator(root, &mut |operator| distinct_already::simplify(operator, slots, context.schema));
-        if config.count_rows {
-            for_each_operator(root, &mut count_rows::simplify);
-        }
+        for_each_operator(root, &mut |operator| {
+            distinct_already::simplify(operator, slots, context.schema);
+            if config.count_rows {
+                count_rows::simplify(operator);
+            }
+        });
     }
-    // Last, since an expansion that chooses is taken apart by no other rule.
+    push_choices(root, context, config);
+    let (mut next, mut horizons) = (0, Vec::new());
+    number(root, &mut next, &mut horizons);
+    (bound_to_snapshot, horizons)
+}
+
+/// Lets stores test conditions and give the first of their nodes. Last, since an expansion that chooses is taken apart by no other
+/// rule.
+fn push_choices(root: &mut Operator, context: &CompileContext<'_>, config: &OptimizerConfig) {
     if config.edge_filters {
         for_each_operator(root, &mut edge_filter::push_down);
     }
@@ -225,9 +231,6 @@ pub(crate) fn optimize(
         for_each_operator(root, &mut |operator| node_choice::push_conditions(operator, context.schema));
         for_each_operator(root, &mut |operator| node_choice::push_first(operator, context.schema));
     }
-    let (mut next, mut horizons) = (0, Vec::new());
-    number(root, &mut next, &mut horizons);
-    (bound_to_snapshot, horizons)
 }
 
 /// True if attached databases match patterns or search.
@@ -242,6 +245,20 @@ fn count(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, c
         changed |= partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
     }
     changed
+}
+
+/// Joins rows with the nodes for which a pattern holds, unless that can be counted.
+fn join_existence(
+    root: &mut Operator,
+    slots: &mut Slots,
+    context: &CompileContext<'_>,
+    (config, plan_pattern): (&OptimizerConfig, &exists_join::PatternPlanner<'_>),
+) {
+    let before = root.clone();
+    let is_of_labels = exists_join::rewrite_all(root, slots, plan_pattern, config);
+    if is_of_labels && config.exists_joins == Use::Cheaper && counts_instead(&before, slots, context, config) {
+        *root = before;
+    }
 }
 
 /// True if all that a plan asks by subplans is counted together with the patterns around them.

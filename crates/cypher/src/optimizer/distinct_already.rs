@@ -24,12 +24,12 @@ struct Apart {
 /// Rewrites one operator.
 pub(super) fn simplify(operator: &mut Operator, slots: &Slots, schema: &Schema) {
     match &mut operator.kind {
-        OperatorKind::Distinct { input, slots: compared } => {
-            if apart(input).is_some_and(|rows| rows.by.iter().all(|slot| compared.contains(slot))) {
-                let itself = |slot: &SlotId| (*slot, at(Span::default(), ExpressionKind::Slot(*slot)));
-                let items = compared.iter().map(itself).collect();
-                operator.kind = OperatorKind::Project { input: Box::new(take_input(input)), items };
-            }
+        OperatorKind::Distinct { input, slots: compared }
+            if apart(input).is_some_and(|rows| rows.by.iter().all(|slot| compared.contains(slot))) =>
+        {
+            let itself = |slot: &SlotId| (*slot, at(Span::default(), ExpressionKind::Slot(*slot)));
+            let items = compared.iter().map(itself).collect();
+            operator.kind = OperatorKind::Project { input: Box::new(take_input(input)), items };
         }
         OperatorKind::Aggregate { input, keys, aggregates } if aggregates.iter().any(|it| it.distinct) => {
             let Some(rows) = apart(input) else { return };
@@ -70,7 +70,7 @@ impl Apart {
     }
 }
 
-/// What tells the rows of an operator apart; `None` if some may be equal.
+/// The slots that tell the rows of an operator apart; `None` if some may be equal.
 fn apart(operator: &Operator) -> Option<Apart> {
     match &operator.kind {
         OperatorKind::Unit | OperatorKind::Argument { .. } => Some(Apart::default()),
@@ -82,7 +82,6 @@ fn apart(operator: &Operator) -> Option<Apart> {
         }
         OperatorKind::NodeLookup { input, value: LookupValue::One(_), .. }
         | OperatorKind::NodeById { input, value: LookupValue::One(_), .. }
-        | OperatorKind::EdgeById { input, value: LookupValue::One(_), .. }
         | OperatorKind::Filter { input, .. }
         | OperatorKind::Extend { input, .. }
         | OperatorKind::Sort { input, .. }

@@ -16,7 +16,7 @@ const TYPES: [&str; 2] = ["T", "U"];
 /// The graph as it should be.
 #[derive(Default)]
 struct Graph {
-    /// Which of the labels each node has; nothing of a node that is deleted.
+    /// For each node, which of the labels it has; nothing of one that is deleted.
     nodes: Vec<Option<[bool; 3]>>,
     /// Type, source and target.
     edges: Vec<(usize, usize, usize)>,
