@@ -209,7 +209,7 @@ pub(crate) fn optimize(
     }
     if mode == PlanMode::Read && config.distinct_already {
         for_each_operator(root, &mut |operator| {
-            distinct_already::simplify(operator, slots, context.schema);
+            distinct_already::simplify(operator);
             if config.count_rows {
                 count_rows::simplify(operator);
             }

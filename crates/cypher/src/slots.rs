@@ -49,11 +49,6 @@ impl Slots {
         self.infos[slot.0 as usize].covered_label.get_or_insert_with(|| label.clone());
     }
 
-    /// A label that every node carries, and so that of a slot, if a rule has dropped a test for it.
-    pub(crate) fn covered(&self, slot: SlotId) -> Option<&Arc<str>> {
-        self.infos[slot.0 as usize].covered_label.as_ref()
-    }
-
     /// The name of a slot.
     pub(crate) fn name(&self, slot: SlotId) -> &str {
         &self.infos[slot.0 as usize].name

@@ -6,13 +6,16 @@
 
 use std::sync::Arc;
 
-use model::{Bitmap, Column, ColumnData, Fixed, Value, each_fixed, each_vector, each_vector_pair};
+use model::{Bitmap, Column, ColumnData, Fixed, StringColumn, Value, each_fixed, each_vector, each_vector_pair};
 
 use crate::prefetch::prefetch;
 use crate::size::column_bytes;
 
 /// Marks a free place of the table.
 const FREE: u32 = u32::MAX;
+
+/// Marks a string whose group is looked for.
+const MARKED: u32 = u32::MAX - 1;
 
 /// Codes of strings must come so often on the average to be looked up once each.
 const CODED_SHARE: usize = 2;
@@ -37,6 +40,16 @@ pub(crate) struct GroupTable {
     key_bytes: usize,
     /// For each of several keys, the strings that its numbers stand for; `None` where the values are themselves the keys.
     dictionaries: Vec<Option<GroupTable>>,
+    /// The groups of the strings of the dictionary that came last.
+    known: Option<KnownGroups>,
+}
+
+/// The groups of the strings of a dictionary, as far as they came.
+#[derive(Debug)]
+struct KnownGroups {
+    strings: Arc<StringColumn>,
+    /// For each code its group, or `FREE`; last that of null.
+    groups: Vec<u32>,
 }
 
 impl GroupTable {
@@ -48,7 +61,12 @@ impl GroupTable {
     /// Approximate bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
         let dictionaries = self.dictionaries.iter().flatten().map(GroupTable::bytes).sum::<usize>();
-        self.places.len() * size_of::<u32>() + self.hashes.len() * size_of::<u64>() + self.key_bytes + dictionaries
+        let known = self.known.as_ref().map_or(0, |known| known.groups.len() * size_of::<u32>());
+        self.places.len() * size_of::<u32>()
+            + self.hashes.len() * size_of::<u64>()
+            + self.key_bytes
+            + dictionaries
+            + known
     }
 
     /// The keys of all groups, a column each; `width` columns even without groups.
@@ -101,13 +119,19 @@ impl GroupTable {
         self.insert_rows(&numbered, rows, groups, new);
     }
 
-    /// The same for strings that are coded: each code is looked up once.
+    /// The same for strings that are coded: each string of a dictionary is looked up once, as long as batches have the same.
     fn insert_coded(&mut self, column: &Arc<Column>, coded: &Coded<'_>, groups: &mut Vec<u32>, new: &mut Vec<u32>) {
-        let firsts = coded.firsts(groups);
-        let mut found = Vec::with_capacity(firsts.len());
-        self.insert_rows(&[Arc::new(column.gather(&firsts))], firsts.len(), &mut found, new);
-        groups.iter_mut().for_each(|group| *group = found[*group as usize]);
-        new.iter_mut().for_each(|row| *row = firsts[*row as usize]);
+        let known = self.known.take().filter(|known| Arc::ptr_eq(&known.strings, coded.dictionary));
+        let mut known = known.unwrap_or_else(|| KnownGroups::none(coded.dictionary));
+        let firsts = coded.firsts(&mut known.groups);
+        if !firsts.is_empty() {
+            let mut found = Vec::with_capacity(firsts.len());
+            self.insert_rows(&[Arc::new(column.gather(&firsts))], firsts.len(), &mut found, new);
+            new.iter_mut().for_each(|row| *row = firsts[*row as usize]);
+            firsts.iter().zip(found).for_each(|(&row, group)| known.groups[coded.place(row as usize)] = group);
+        }
+        groups.extend((0..coded.codes.len()).map(|row| known.groups[coded.place(row)]));
+        self.known = Some(known);
     }
 
     fn insert_rows(&mut self, columns: &[Arc<Column>], rows: usize, groups: &mut Vec<u32>, new: &mut Vec<u32>) {
@@ -159,10 +183,11 @@ impl GroupTable {
             && let Some(coded) = Coded::of(column)
             && coded.comes_again(rows)
         {
-            let mut groups = Vec::with_capacity(rows);
+            let mut groups = vec![FREE; coded.dictionary.len() + 1];
             let firsts = coded.firsts(&mut groups);
             let found = self.find_rows(&[Arc::new(column.gather(&firsts))], firsts.len());
-            return groups.into_iter().map(|group| found[group as usize]).collect();
+            firsts.iter().zip(found).for_each(|(&row, group)| groups[coded.place(row as usize)] = group);
+            return (0..rows).map(|row| groups[coded.place(row)]).collect();
         }
         if self.dictionaries.iter().all(Option::is_none) {
             return self.find_rows(columns, rows);
@@ -211,38 +236,48 @@ impl GroupTable {
     }
 }
 
+impl KnownGroups {
+    fn none(strings: &Arc<StringColumn>) -> KnownGroups {
+        KnownGroups { strings: strings.clone(), groups: vec![FREE; strings.len() + 1] }
+    }
+}
+
 /// A column of strings that are codes, with the rows that are not null.
 struct Coded<'c> {
     codes: &'c [u32],
-    strings: usize,
+    dictionary: &'c Arc<StringColumn>,
     validity: Option<&'c Bitmap>,
 }
 
 impl<'c> Coded<'c> {
     fn of(column: &'c Column) -> Option<Coded<'c>> {
         let ColumnData::String(strings) = &column.data else { return None };
-        let (codes, strings) = strings.codes()?;
-        Some(Coded { codes, strings: strings.len(), validity: column.validity.as_ref() })
+        let (codes, dictionary) = (strings.codes()?.0, strings.dictionary()?);
+        Some(Coded { codes, dictionary, validity: column.validity.as_ref() })
     }
 
     /// True if strings come often enough to be looked up once each.
     fn comes_again(&self, rows: usize) -> bool {
-        self.strings * CODED_SHARE <= rows
+        self.dictionary.len() * CODED_SHARE <= rows
     }
 
-    /// Writes a number for each row into `numbers`, the same for the same string; the rows that are the first with theirs.
-    fn firsts(&self, numbers: &mut Vec<u32>) -> Vec<u32> {
-        // Null has the place behind the strings.
-        let (mut number_of, mut firsts) = (vec![FREE; self.strings + 1], Vec::new());
-        numbers.extend(self.codes.iter().zip(0..).map(|(&code, row)| {
-            let is_null = self.validity.is_some_and(|validity| !validity.get(row as usize));
-            let number = &mut number_of[if is_null { self.strings } else { code as usize }];
-            if *number == FREE {
-                *number = firsts.len() as u32;
-                firsts.push(row);
+    /// The place of a row's string among the groups of the dictionary. Null has the one behind the strings.
+    #[inline]
+    fn place(&self, row: usize) -> usize {
+        let is_null = self.validity.is_some_and(|validity| !validity.get(row));
+        if is_null { self.dictionary.len() } else { self.codes[row] as usize }
+    }
+
+    /// The rows that are the first with strings that have no group yet; those are marked.
+    fn firsts(&self, groups: &mut [u32]) -> Vec<u32> {
+        let mut firsts = Vec::new();
+        for row in 0..self.codes.len() {
+            let group = &mut groups[self.place(row)];
+            if *group == FREE {
+                *group = MARKED;
+                firsts.push(row as u32);
             }
-            *number
-        }));
+        }
         firsts
     }
 }

@@ -8,13 +8,14 @@
 //! - [`write`]: cutting a stream of rows into blocks, into a file or into memory.
 //! - [`patch`]: other values in some rows of a column that was read.
 //! - [`read`]: gathering rows from many blocks into typed columns.
-//! - `texts`: strings of dictionaries, as codes.
+//! - `texts`: strings of dictionaries, as codes. `dictionaries`: those of blocks, kept.
 //!
 //! Invariant: every block but the last of a column has exactly `COLUMN_BLOCK_ROWS` rows; a value that is absent
 //! takes one bit in a block that has others, and nothing in a block that has none.
 
 pub mod access;
 pub mod block;
+mod dictionaries;
 pub mod encode;
 mod fixed;
 pub(crate) mod grouped;

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use model::statistics::ValueSketch;
+use model::statistics::{LabelPair, Sketches, ValueSketch};
 use model::{Direction, EdgeTypeId, LabelId, Statistics, Value};
 
 use super::length::length_of;
@@ -28,6 +28,13 @@ const LEAST_SHARE: f64 = 1e-6;
 const OPEN_PATH_EDGES: u32 = 3;
 /// More paths than this from one node are not told apart.
 const PATHS_MAX: f64 = 1e7;
+
+/// True if sketches tell of nodes with a label.
+fn is_sketched(sketches: &Sketches, label: LabelId) -> bool {
+    let is_of_pair = |&(source, target): &LabelPair| source == Some(label) || target == Some(label);
+    sketches.values.keys().any(|&(of, _)| of == label)
+        || sketches.edge_types.values().any(|sketch| sketch.pairs.keys().any(is_of_pair))
+}
 
 /// The labels that a slot is known to carry; nothing for what is not known to be a node.
 pub(super) type LabelsOf<'f, 'l> = &'f dyn Fn(SlotId) -> Option<&'l [Arc<str>]>;
@@ -118,7 +125,10 @@ impl<'a> CostModel<'a> {
                 Direction::Both => count * (share(true) + share(false)),
             };
         }
-        Some(edges)
+        // Nodes that have got a label since the sketches were drawn may have any edges.
+        let mut labels = from.iter().chain(&to).flatten();
+        let is_unknown = edges == 0.0 && labels.any(|&label| !is_sketched(sketches, label));
+        (!is_unknown).then_some(edges)
     }
 
     /// `None` alone if there is no label; nothing if the store does not know one.

@@ -12,6 +12,9 @@ use crate::binder::tree::{EdgeLength, GraphEdge};
 use crate::optimizer::FIRST_MATCH_ROWS;
 use crate::plan::SlotId;
 
+/// Divisor of the cost of all matches, a part of which is added to that of the first ones: there may be none.
+const DOUBT: f64 = 10.0;
+
 /// Cost of the steps so far, in rows and edges that are looked at.
 #[derive(Clone, Debug)]
 pub(super) struct Cost {
@@ -39,7 +42,7 @@ impl Cost {
         let Some((rows_read, cost_read)) = self.read else { return self.steps };
         let matching = self.steps - cost_read;
         let of_first = matching / (rows / rows_read).max(1.0) + FIRST_MATCH_ROWS * rows_read;
-        cost_read + matching.min(of_first)
+        cost_read + matching.min(of_first + matching / DOUBT)
     }
 }
 

@@ -10,6 +10,7 @@ mod both_ends;
 mod far;
 mod last_hop;
 mod reach;
+mod round;
 mod running;
 mod shared_end;
 mod spilled;

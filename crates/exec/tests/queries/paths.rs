@@ -1,6 +1,11 @@
 //! Variable-length patterns and shortest paths, with cycles, self-loops and parallel edges.
 
+use cypher::optimizer::OptimizerConfig;
+use exec::RunSettings;
+use testing::random::{SeededRandom, seed_or};
+
 use super::check;
+use super::optimizer::Bench;
 
 /// A chain 1→2→3→4 with a shortcut 1→3, a way back 4→1, a loop at 2, and 3→4 twice.
 const GRAPH: &str = "CREATE (a:N {id: 1}), (b:N {id: 2}), (c:N {id: 3}), (d:N {id: 4}),
@@ -185,5 +190,33 @@ fn paths_between_known_nodes_grow_from_both_ends() {
     ];
     for (query, expected) in cases {
         assert_eq!(run(&format!("{ends} {query}")), [*expected], "{query}");
+    }
+}
+
+/// Ends of paths in any direction, of which the start is one if a way leads round to it, are those of all paths.
+#[test]
+fn ways_round_are_those_of_all_paths() {
+    let seed = seed_or(4_711);
+    for round in 0..60 {
+        let mut random = SeededRandom::new(seed.wrapping_add(round));
+        let nodes = 3 + random.index(7);
+        let mut statements = vec![format!("UNWIND range(0, {}) AS i CREATE (:N {{id: i}})", nodes - 1)];
+        for _ in 0..random.index(nodes + 4) {
+            let (a, b) = (random.index(nodes), random.index(nodes));
+            let b = if random.chance(85) && a == b { (a + 1) % nodes } else { b };
+            statements.push(format!("MATCH (a:N {{id: {a}}}), (b:N {{id: {b}}}) CREATE (a)-[:E]->(b)"));
+        }
+        let bench = Bench::new(&statements);
+        let run = |query: &str| {
+            let found = bench.run(query, &OptimizerConfig::default(), RunSettings::default());
+            found.unwrap_or_else(|error| panic!("FUZZ_SEED={seed}, round {round}: {error}\n{query}")).0
+        };
+        for bounds in ["*1..1", "*1..2", "*1..3", "*1..4", "*1..5", "*1..7", "*1.."] {
+            let ends = format!("MATCH (a:N)-[:E{bounds}]-(b) RETURN DISTINCT a.id AS a, b.id AS b ORDER BY a, b");
+            let paths = format!(
+                "MATCH p = (a:N)-[:E{bounds}]-(b) WITH a, b, count(length(p)) AS n RETURN a.id AS a, b.id AS b ORDER BY a, b"
+            );
+            assert_eq!(run(&ends), run(&paths), "FUZZ_SEED={seed}, round {round}: {ends}\n{statements:#?}");
+        }
     }
 }

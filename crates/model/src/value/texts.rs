@@ -60,6 +60,11 @@ impl StringColumn {
         self.coded.as_deref().map(|coded| (coded.codes.as_slice(), &*coded.texts))
     }
 
+    /// The texts of its codes, if it is coded. Columns of the same texts number them alike.
+    pub fn dictionary(&self) -> Option<&Arc<StringColumn>> {
+        self.coded.as_deref().map(|coded| &coded.texts)
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         match &self.coded {

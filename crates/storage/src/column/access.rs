@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use model::temporal::Zone;
-use model::{FixedKind, Result, Scalar, Value, with_stored};
+use model::{FixedKind, Result, Scalar, StringColumn, Value, with_stored};
 
 use super::block::{BlockHeader, Encoding, RANK_ROWS};
 use super::fixed::Fixed;
@@ -90,6 +90,28 @@ impl<'a> Block<'a> {
     #[inline]
     pub fn place(&self, row: usize) -> Result<Option<usize>> {
         Cursor::new(*self).place(row)
+    }
+
+    /// All strings of its dictionary, in the order of their codes.
+    pub(super) fn dictionary(&self) -> Result<StringColumn> {
+        let header = self.header;
+        let count = if header.encoding == Encoding::StringDictionary { header.dictionary as usize } else { 0 };
+        (0..count).map(|code| self.dictionary_text(code)).collect()
+    }
+
+    /// The string of a code of its dictionary, which must be one.
+    #[inline]
+    fn dictionary_text(&self, code: usize) -> Result<&'a str> {
+        let place = self.header.dictionary_bytes(code);
+        let skipped = place.start - self.header.dictionary_start();
+        let offsets = Packed::part(self.read(place)?, skipped, self.header.dictionary_width);
+        self.text(self.header.text_bytes(offsets.get(code), offsets.get(code + 1)))
+    }
+
+    /// The string of these bytes.
+    #[inline]
+    fn text(&self, bytes: Range<usize>) -> Result<&'a str> {
+        std::str::from_utf8(self.read(bytes)?).map_err(|_| self.damage("a text is not UTF-8"))
     }
 
     /// The values at some places.
@@ -290,17 +312,10 @@ impl<'a> Found<'_, 'a> {
     /// The string.
     #[inline]
     pub fn text(&self) -> Result<&'a str> {
-        let header = self.block.header;
-        let bytes = if header.encoding == Encoding::StringDictionary {
-            let code = self.code()?;
-            let place = header.dictionary_bytes(code);
-            let skipped = place.start - header.dictionary_start();
-            let offsets = Packed::part(self.block.read(place)?, skipped, header.dictionary_width);
-            header.text_bytes(offsets.get(code), offsets.get(code + 1))
-        } else {
-            self.values.far(self.place)
-        };
-        std::str::from_utf8(self.block.read(bytes)?).map_err(|_| self.block.damage("a text is not UTF-8"))
+        match self.block.header.encoding {
+            Encoding::StringDictionary => self.block.dictionary_text(self.code()?),
+            _ => self.block.text(self.values.far(self.place)),
+        }
     }
 
     /// The bytes of the string or tagged value, which are verified when it is read; empty if it leads to none, or if

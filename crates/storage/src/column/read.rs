@@ -6,10 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use model::temporal::Zone;
-use model::{Bitmap, Column, ColumnBuilder, ColumnData, Fixed, FixedKind, Result, Scalar, Value, with_stored};
+use model::{
+    Bitmap, Column, ColumnBuilder, ColumnData, Fixed, FixedKind, Result, Scalar, StringColumn, Value, with_stored,
+};
 
 use super::access::{Block, Cursor, Found, Values};
 use super::block::{BlockHeader, Encoding, Kind, RANK_ROWS};
+use super::dictionaries::Dictionaries;
 use super::fixed::visit_fixed;
 use super::parts::Parts;
 use super::texts;
@@ -36,6 +39,10 @@ pub trait BlockSource {
     fn headers(&self) -> &[BlockHeader];
     /// A block.
     fn block(&self, index: usize) -> Result<Block<'_>>;
+    /// All strings of a block's dictionary, where they are kept.
+    fn dictionary(&self, _block: usize) -> Option<Arc<StringColumn>> {
+        None
+    }
 }
 
 /// A column of a file.
@@ -44,6 +51,7 @@ pub struct ColumnReader {
     file: Arc<StoreFile>,
     headers: Vec<BlockHeader>,
     kind: Option<Kind>,
+    dictionaries: Dictionaries,
 }
 
 impl BlockSource for ColumnReader {
@@ -54,6 +62,11 @@ impl BlockSource for ColumnReader {
     #[inline]
     fn block(&self, index: usize) -> Result<Block<'_>> {
         Ok(Block::of_file(&self.headers[index], &self.file))
+    }
+
+    fn dictionary(&self, block: usize) -> Option<Arc<StringColumn>> {
+        let hold = |bytes| self.file.try_hold(bytes);
+        self.dictionaries.get_or_read(block, hold, || self.block(block)?.dictionary())
     }
 }
 
@@ -81,6 +94,10 @@ impl BlockSource for InMemory<'_> {
             Some(bytes) => Block::held(&headers[index], bytes, file.path()),
             None => Block::of_file(&headers[index], file),
         })
+    }
+
+    fn dictionary(&self, block: usize) -> Option<Arc<StringColumn>> {
+        self.column.dictionary(block)
     }
 }
 
@@ -134,7 +151,8 @@ impl ColumnReader {
             return Err(get.damage(format!("a column of {rows} rows has {count} blocks")));
         }
         let kind = kind_of(&headers);
-        Ok(ColumnReader { file: file.clone(), headers, kind })
+        let dictionaries = Dictionaries::new(headers.len());
+        Ok(ColumnReader { file: file.clone(), headers, kind, dictionaries })
     }
 
     /// True if the blocks of these rows hold no value, which their headers say.

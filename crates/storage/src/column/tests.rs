@@ -1,17 +1,20 @@
 //! Columns of every kind, through blocks and back, against the values that went in.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use model::fixed::Uuid;
 use model::point::{Crs, Point};
 use model::temporal::{Date, DateTime, Duration, LocalDateTime, LocalTime, NANOS_OF_DAY, Time, Zone};
-use model::{Column, ErrorCode, FixedKind, Value};
+use model::{Column, Consumer, ErrorCode, FixedKind, MemoryBudget, StringColumn, Value};
 use testing::random::{SeededRandom, seed_or};
 
 use super::access::Block;
 use super::block::{BlockHeader, Encoding};
+use super::dictionaries::Dictionaries;
 use super::read::{gather, kind_of, range};
 use super::{BlockSource, ColumnWriter, MemoryColumn};
+use crate::file::cache::BlockCache;
 use crate::format::COLUMN_BLOCK_ROWS;
 
 /// Writes values in random pieces and reads them back by range and by gather; gives the encodings of the blocks.
@@ -240,6 +243,63 @@ fn damaged_texts_are_damage_in_a_run_too() {
         }
     }
     assert!(damaged > bytes.len(), "{damaged} damages were found in {} bytes", bytes.len());
+}
+
+/// A block whose dictionary is kept, while there is room for it.
+struct Keeping {
+    block: OneBlock,
+    dictionaries: Dictionaries,
+    cache: Arc<BlockCache>,
+}
+
+impl BlockSource for Keeping {
+    fn headers(&self) -> &[BlockHeader] {
+        self.block.headers()
+    }
+
+    fn block(&self, block: usize) -> model::Result<Block<'_>> {
+        self.block.block(block)
+    }
+
+    fn dictionary(&self, block: usize) -> Option<Arc<StringColumn>> {
+        let hold = |bytes| self.cache.try_hold(Consumer::OpenFiles, bytes);
+        self.dictionaries.get_or_read(block, hold, || self.block(block)?.dictionary())
+    }
+}
+
+/// Whichever byte is damaged, with room or without, a run of texts in a dictionary that is kept is what it was before that.
+#[test]
+fn kept_dictionaries_are_those_that_are_read() {
+    let (mut memory, mut writer) = (MemoryColumn::default(), ColumnWriter::default());
+    let values: Vec<Value> = (0..60).map(|row| Value::string(&format!("text {}é", row * 7 % 9))).collect();
+    memory.push(&mut writer, &Column::from_values(&values)).unwrap();
+    memory.seal(writer).unwrap();
+    let (header, kind) = (memory.headers()[0], kind_of(memory.headers()));
+    assert_eq!(header.encoding, Encoding::StringDictionary);
+    let bytes = memory.block(0).unwrap().read(0..header.length as usize).unwrap().to_vec();
+    let (mut kept, mut damaged) = (0, 0);
+    for room in [usize::MAX / 2, 64] {
+        for at in 0..bytes.len() {
+            for wrong in [bytes[at], 0, 0x80, 0xff] {
+                let mut block = OneBlock { header, bytes: bytes.clone() };
+                block.bytes[at] = wrong;
+                let cache = BlockCache::new(MemoryBudget::new(room));
+                let source = Keeping { block, dictionaries: Dictionaries::new(1), cache };
+                let rows = 3..57;
+                let first = range(&source, kind, rows.clone());
+                for _ in 0..2 {
+                    match (&first, range(&source, kind, rows.clone())) {
+                        (Ok(first), Ok(again)) => assert!(first.values().eq(again.values()), "byte {at} is {wrong}"),
+                        (Err(first), Err(again)) => assert_eq!(first.code(), again.code(), "byte {at} is {wrong}"),
+                        (_, again) => panic!("byte {at} is {wrong}: {again:?}, before {first:?}"),
+                    }
+                }
+                kept += usize::from(source.dictionary(0).is_some());
+                damaged += usize::from(first.is_err());
+            }
+        }
+    }
+    assert!(kept > bytes.len() && kept < 4 * bytes.len() && damaged > 100, "{kept} kept, {damaged} damaged");
 }
 
 #[test]

@@ -17,6 +17,9 @@ const DICTIONARY_TEXTS_MAX: usize = 4_096;
 /// Dictionaries that are remembered together, at most.
 const DICTIONARIES_MAX: usize = 64;
 
+/// Rows of a run for each string of a dictionary, from which on the dictionary is had whole.
+const WHOLE_ROWS: usize = 2;
+
 /// Number of strings below which they are laid end to end.
 const CODED_ROWS_MIN: usize = 16;
 
@@ -150,6 +153,9 @@ pub(super) fn is_in_dictionaries<S: BlockSource>(source: &S, run: &Range<u64>) -
 
 /// The strings of a run of which [`is_in_dictionaries`] is true: their codes are unpacked together.
 pub(super) fn of_run<S: BlockSource>(source: &S, run: &Range<u64>) -> Result<Column> {
+    if let Some(texts) = whole_dictionary(source, run) {
+        return in_dictionary(source, run, texts);
+    }
     let mut texts = Texts::new((run.end - run.start) as usize);
     let mut codes = [0u64; 512];
     each_block(source, run, |block, values, rows| {
@@ -167,6 +173,32 @@ pub(super) fn of_run<S: BlockSource>(source: &S, run: &Range<u64>) -> Result<Col
         Ok(())
     })?;
     Ok(Column::new(ColumnData::String(texts.finish())))
+}
+
+/// The dictionary of the only block that has rows of a run, if there are many of these for each of its strings.
+fn whole_dictionary<S: BlockSource>(source: &S, run: &Range<u64>) -> Option<Arc<StringColumn>> {
+    let (block, last) = (run.start as usize / COLUMN_BLOCK_ROWS, (run.end as usize - 1) / COLUMN_BLOCK_ROWS);
+    let strings = source.headers().get(block)?.dictionary as usize;
+    let has_many = strings.saturating_mul(WHOLE_ROWS) <= (run.end - run.start) as usize;
+    if block == last && has_many { source.dictionary(block) } else { None }
+}
+
+/// The strings of a run in one block, by codes of its dictionary.
+fn in_dictionary<S: BlockSource>(source: &S, run: &Range<u64>, texts: Arc<StringColumn>) -> Result<Column> {
+    let mut codes: Vec<u32> = Vec::with_capacity((run.end - run.start) as usize);
+    let mut buffer = [0u64; 512];
+    each_block(source, run, |block, values, rows| {
+        for from in rows.clone().step_by(buffer.len()) {
+            let part = &mut buffer[..(rows.end - from).min(512)];
+            values.codes(from, part);
+            codes.extend(part.iter().map(|&code| code as u32));
+        }
+        match codes.iter().position(|&code| code as usize >= texts.len()) {
+            Some(row) => Found { block, values, place: rows.start + row }.code().map(|_| ()),
+            None => Ok(()),
+        }
+    })?;
+    Ok(Column::new(ColumnData::String(StringColumn::coded(texts, codes))))
 }
 
 /// True if a run of rows has no nulls, and all its strings lie end to end in their blocks: see [`of_plain_run`].

@@ -109,6 +109,8 @@ pub(super) struct BothEnds<'w, 'r> {
     done: Vec<bool>,
     sides: [Side; 2],
     found: Found,
+    /// Number of paths that are given together next.
+    part: usize,
     /// Edges that were looked at.
     pub(super) followed: u64,
     charge: Charge<'r>,
@@ -142,7 +144,10 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         };
         let sides = [side(|pair| pair.start), side(|pair| pair.end)];
         let (done, charge) = (vec![false; pairs.len()], runtime.charge("VariableExpand"));
-        BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found: Found::default(), followed: 0, charge }
+        // Where a few are enough, the first is given at once.
+        let part = if expand.few { 1 } else { runtime.environment.settings.batch_rows.max(1) };
+        let found = Found::default();
+        BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found, part, followed: 0, charge }
     }
 
     /// Looks for paths of at least `min` edges, shorter ones first.
@@ -216,8 +221,8 @@ impl<'w, 'r> BothEnds<'w, 'r> {
             self.found.edges.push(edge_list(edges));
         }
         self.done[pair as usize] |= self.aim != Aim::All;
-        let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
-        if is_batch_full(self.found.rows.len(), batch_rows, self.found.length) {
+        if is_batch_full(self.found.rows.len(), self.part, self.found.length) {
+            self.part = self.runtime.environment.settings.batch_rows.max(1).min(2 * self.part);
             return self.flush(sink);
         }
         Ok(Flow::Continue)

@@ -5,6 +5,7 @@
 use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, Expand, NodeId, Result};
 
+use super::round::has_way_round;
 use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
@@ -123,6 +124,14 @@ impl<'w, 'r> Reach<'w, 'r> {
     }
 
     fn has_way_round(&self, round: &Pattern, row: u32, start: NodeId) -> Result<bool> {
+        if self.expand.filter.is_none()
+            && let Some(expansion) = &self.expansion
+        {
+            let found = has_way_round(self.runtime, expansion, self.expand.max, &mut self.charge.another(), start)?;
+            if let Some(is_there) = found {
+                return Ok(is_there);
+            }
+        }
         let place = Place { chunk: &self.chunk, row, start, distinct_from: &[] };
         let mut is_found = false;
         path_search::search(round, self.runtime, place, Some(start), &mut |_| {

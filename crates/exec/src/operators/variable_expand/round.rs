@@ -1,0 +1,81 @@
+//! Ways round: whether a path in any direction leads from a node back to it.
+//!
+//! A breadth-first search knows of each node the neighbor of the start by way of which it came there first: its branch. A way round
+//! exists where an edge joins two branches, where two edges lead to one neighbor, or where one leads to the start itself. Once all
+//! nodes that are left are of one branch there is none.
+//!
+//! Cost: each edge twice at most, and where nodes lie on short cycles a few. Memory: some 32 bytes for each node reached.
+
+use model::{EdgeBatch, Expand, Map, NodeId, Result};
+
+use crate::memory::Charge;
+use crate::runtime::Runtime;
+use crate::visited::fits;
+
+/// Bytes of a node that was reached, about.
+const NODE_BYTES: usize = 32;
+
+/// How a node was reached.
+#[derive(Clone, Copy)]
+struct Reached {
+    branch: u32,
+    /// Number of edges from the start.
+    length: u32,
+}
+
+/// True if there is a way of at most `max` edges, which are those of an expansion in any direction; `None` if the search does not fit
+/// into memory.
+pub(super) fn has_way_round(
+    runtime: &Runtime<'_>,
+    expansion: &Expand,
+    max: u32,
+    charge: &mut Charge<'_>,
+    start: NodeId,
+) -> Result<Option<bool>> {
+    let mut reached: Map<NodeId, Reached> = Map::default();
+    let (mut frontier, mut length) = (vec![start], 0_u32);
+    let mut batch = EdgeBatch::default();
+    let guard = runtime.view();
+    while may_meet(&frontier, &reached, length, max) {
+        let mut next = Vec::new();
+        let mut cursor = guard.view().expand(&frontier, expansion)?;
+        while cursor.next(&mut batch)? {
+            runtime.environment.interrupt.check()?;
+            for (&input, &node) in batch.inputs.iter().zip(&batch.neighbors) {
+                let from = frontier[input as usize];
+                if node == start {
+                    if from == start {
+                        return Ok(Some(true));
+                    }
+                    continue;
+                }
+                // Each edge of the start is a branch.
+                let branch = reached.get(&from).map_or(reached.len() as u32, |from| from.branch);
+                match reached.get(&node) {
+                    None => {
+                        reached.insert(node, Reached { branch, length: length + 1 });
+                        next.push(node);
+                    }
+                    Some(met) if met.branch != branch && length.saturating_add(met.length) < max => {
+                        return Ok(Some(true));
+                    }
+                    Some(_) => {}
+                }
+            }
+            if !fits(charge, (reached.len() + next.len()) * NODE_BYTES) {
+                return Ok(None);
+            }
+        }
+        drop(cursor);
+        (frontier, length) = (next, length + 1);
+    }
+    Ok(Some(false))
+}
+
+/// True if branches may meet in a way that is short enough beyond nodes at that distance.
+fn may_meet(frontier: &[NodeId], reached: &Map<NodeId, Reached>, length: u32, max: u32) -> bool {
+    let branch = |node: &NodeId| reached.get(node).map(|reached| reached.branch);
+    let Some((first, others)) = frontier.split_first() else { return false };
+    let are_several = length == 0 || others.iter().any(|node| branch(node) != branch(first));
+    are_several && length.saturating_mul(2) < max
+}
