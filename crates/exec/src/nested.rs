@@ -217,10 +217,10 @@ impl Nested {
     }
 }
 
-/// True if a subplan searches paths between known nodes: pairs of a run share searches.
+/// True if a subplan searches paths between known nodes: pairs of a run share searches, unless paths must differ from edges of theirs.
 pub(crate) fn searches_paths(plan: &Operator) -> bool {
-    matches!(plan.kind, OperatorKind::VariableExpand { into: true, .. })
-        || plan.inputs().into_iter().any(searches_paths)
+    let is_shared = matches!(&plan.kind, OperatorKind::VariableExpand { into: true, distinct_from, .. } if distinct_from.is_empty());
+    is_shared || plan.inputs().into_iter().any(searches_paths)
 }
 
 /// Shows the rows of a subplan for each of `outer` rows.

@@ -108,3 +108,20 @@ fn few_rows_are_made_for_few() {
         assert!(given < 2_000, "{given} rows: {query}");
     }
 }
+
+/// A row that is answered by the path of no edges is not searched on for the sake of one without an answer.
+#[test]
+fn the_path_of_no_edges_answers_at_once() {
+    let store = ReferenceStore::with_batch_rows(2_048);
+    for statement in [
+        "UNWIND range(0, 11) AS i CREATE (:L {id: i})",
+        "MATCH (a:L), (b:L) WHERE (a.id + b.id) % 3 = 0 AND a.id < b.id CREATE (a)-[:R]->(b), (b)-[:R]->(a)",
+        "MATCH (a:L) WHERE a.id < 6 CREATE (a)-[:R]->(a)",
+    ] {
+        rows_given(&store, statement, 2_048);
+    }
+    let query = "MATCH (n:L) WHERE EXISTS { MATCH (n)-->(n)<-[*0..]-(n) } RETURN count(*)";
+    let (rows, given) = rows_given(&store, query, 2_048);
+    assert_eq!(rows, ["6"]);
+    assert!(given < 200, "{given} rows");
+}

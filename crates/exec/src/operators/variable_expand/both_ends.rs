@@ -144,7 +144,7 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         };
         let sides = [side(|pair| pair.start), side(|pair| pair.end)];
         let (done, charge) = (vec![false; pairs.len()], runtime.charge("VariableExpand"));
-        // Where a few are enough, the first is given at once.
+        // If a few are enough, the first is given at once.
         let part = if expand.few { 1 } else { runtime.environment.settings.batch_rows.max(1) };
         let found = Found::default();
         BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found, part, followed: 0, charge }

@@ -15,7 +15,7 @@ use crate::visited::fits;
 /// Bytes of a node that was reached, about.
 const NODE_BYTES: usize = 32;
 
-/// How a node was reached.
+/// The way by which a node was reached.
 #[derive(Clone, Copy)]
 struct Reached {
     branch: u32,
