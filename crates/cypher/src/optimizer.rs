@@ -254,6 +254,11 @@ fn join_existence(
     context: &CompileContext<'_>,
     (config, plan_pattern): (&OptimizerConfig, &exists_join::PatternPlanner<'_>),
 ) {
+    let mut has_existence = false;
+    for_each_operator(root, &mut |operator| has_existence |= matches!(operator.kind, OperatorKind::SemiApply { .. }));
+    if !has_existence {
+        return;
+    }
     let before = root.clone();
     let is_of_labels = exists_join::rewrite_all(root, slots, plan_pattern, config);
     if is_of_labels && config.exists_joins == Use::Cheaper && counts_instead(&before, slots, context, config) {

@@ -11,7 +11,7 @@ use model::store::{EdgeIds, Ends, KnownEnds, Leads};
 use model::{Direction, EdgeTypeId, Expand, LabelId, NodeBatch, NodeId, NodeScan, ReadView, Result, Statistics};
 
 use crate::adjacency::{expansion, label_ids};
-use crate::runtime::Runtime;
+use crate::runtime::{Flow, Runtime};
 
 /// Ids that are looked at together.
 const STEP: u64 = 4_096;
@@ -98,6 +98,26 @@ pub(crate) fn ends_by_type(runtime: &Runtime<'_>, led: &Led<'_>) -> Result<Optio
         found.iter_mut().zip(ends).for_each(|(found, ends)| *found = and(*found, ends));
     }
     Ok(Some(types.into_iter().zip(found).collect()))
+}
+
+/// Gives the ids of the store that are no node with a label, some at a time.
+pub(crate) fn each_without(
+    runtime: &Runtime<'_>,
+    view: &dyn ReadView,
+    label: LabelId,
+    take: &mut dyn FnMut(&[NodeId]) -> Result<Flow>,
+) -> Result<()> {
+    let bound = view.node_id_bound();
+    for start in (0..bound).step_by(STEP as usize) {
+        runtime.environment.interrupt.check()?;
+        let ids: Vec<NodeId> = (start..(start + STEP).min(bound)).map(NodeId).collect();
+        let carry = view.has_label(&ids, label)?;
+        let others: Vec<NodeId> = (0..ids.len()).filter(|&row| !carry.get(row)).map(|row| ids[row]).collect();
+        if take(&others)? == Flow::Stop {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl ByType {
@@ -196,21 +216,14 @@ impl Search<'_, '_> {
 
     /// The same for nodes without the label. Stops at the first edge of a single type if nothing follows from their number.
     fn add_others(&self, ways: &[Direction], held: &mut [Held]) -> Result<()> {
-        let bound = self.view.node_id_bound();
-        for start in (0..bound).step_by(STEP as usize) {
-            self.runtime.environment.interrupt.check()?;
-            let ids: Vec<NodeId> = (start..(start + STEP).min(bound)).map(NodeId).collect();
-            let carry = self.view.has_label(&ids, self.label)?;
-            let others: Vec<NodeId> = (0..ids.len()).filter(|&row| !carry.get(row)).map(|row| ids[row]).collect();
-            self.add(&others, ways, held)?;
-            if let [one] = &*held
-                && !self.is_exact
-                && one.counts.iter().any(|&count| count > 0)
-            {
-                break;
-            }
-        }
-        Ok(())
+        each_without(self.runtime, self.view, self.label, &mut |others| {
+            self.add(others, ways, held)?;
+            let is_answered = match &*held {
+                [one] => !self.is_exact && one.counts.iter().any(|&count| count > 0),
+                _ => false,
+            };
+            Ok(if is_answered { Flow::Stop } else { Flow::Continue })
+        })
     }
 }
 

@@ -117,7 +117,7 @@ fn row_count(count: &Expression) -> Option<f64> {
 
 /// True of a slot that is passed on as it is.
 fn is_passed_on(item: &(SlotId, Expression)) -> bool {
-    matches!(item.1.kind, ExpressionKind::Slot(slot) if slot == item.0)
+    item.1.as_slot() == Some(item.0)
 }
 
 fn same_slots(a: &[SlotId], b: &[SlotId]) -> bool {

@@ -24,6 +24,15 @@ const QUERIES: &[&str] = &[
     "MATCH (a:N {id: 60})-[:E]-(b)-[:E]-(c) RETURN count(DISTINCT a.id), max(a.v)",
 ];
 
+/// A store that these statements have filled, with batches of that many rows.
+fn store_of(statements: &[&str], batch_rows: usize) -> ReferenceStore {
+    let store = ReferenceStore::with_batch_rows(batch_rows);
+    statements.iter().for_each(|statement| {
+        rows_given(&store, statement, batch_rows);
+    });
+    store
+}
+
 #[test]
 fn rows_are_those_of_all_matches() {
     let bench = Bench::new(&GRAPH.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -50,10 +59,7 @@ fn rows_are_those_of_all_matches() {
 
 #[test]
 fn further_matches_are_not_made() {
-    let store = ReferenceStore::with_batch_rows(2_048);
-    GRAPH.iter().for_each(|statement| {
-        rows_given(&store, statement, 2_048);
-    });
+    let store = store_of(GRAPH, 2_048);
     // There are 80 × 40 × 40 matches and more of each. Those of the first are merged step by step, of the second a few are made.
     for (query, most) in [
         ("MATCH (a:N)-[:E]-(b)-[:E]->(c)-[:E]->(d) WHERE a.id = 5 RETURN count(DISTINCT a)", 8_000),
@@ -71,14 +77,14 @@ fn further_matches_are_not_made() {
 /// Rows of a batch that are answered are not worked on for the sake of one that has no match.
 #[test]
 fn answered_rows_leave_a_batch() {
-    let store = ReferenceStore::with_batch_rows(64);
-    for statement in [
-        "UNWIND range(0, 29) AS i CREATE (:M {id: i})",
-        "MATCH (a:M), (b:M) WHERE (a.id * 7 + b.id * 11) % 6 = 0 AND a.id <> b.id CREATE (a)-[:R]->(b)",
-        "CREATE (:M {id: 99}), (:M {id: 98})-[:R]->(:M {id: 97})",
-    ] {
-        rows_given(&store, statement, 64);
-    }
+    let store = store_of(
+        &[
+            "UNWIND range(0, 29) AS i CREATE (:M {id: i})",
+            "MATCH (a:M), (b:M) WHERE (a.id * 7 + b.id * 11) % 6 = 0 AND a.id <> b.id CREATE (a)-[:R]->(b)",
+            "CREATE (:M {id: 99}), (:M {id: 98})-[:R]->(:M {id: 97})",
+        ],
+        64,
+    );
     let pattern = "(n)-[:R*1..3]->()-[:R*1..3]-()-[:R]-()-[:R]-()";
     for (condition, expected) in
         [(format!("EXISTS {{ {pattern} }}"), "30"), (format!("NOT EXISTS {{ {pattern} }}"), "3")]
@@ -92,10 +98,7 @@ fn answered_rows_leave_a_batch() {
 /// Rows that a limit leaves, or of which one is enough, are made in small parts first, whatever makes them.
 #[test]
 fn few_rows_are_made_for_few() {
-    let store = ReferenceStore::with_batch_rows(2_048);
-    GRAPH.iter().for_each(|statement| {
-        rows_given(&store, statement, 2_048);
-    });
+    let store = store_of(GRAPH, 2_048);
     for (query, expected) in [
         ("MATCH (a:N)-[:E]-(b)-[:E]-(c)-[:E]-(d) RETURN 1 AS one LIMIT 3", 3),
         ("MATCH (a:N)-[:E*1..3]-(b)-[:E]-(c) RETURN 1 AS one LIMIT 3", 3),
@@ -112,14 +115,14 @@ fn few_rows_are_made_for_few() {
 /// A row that is answered by the path of no edges is not searched on for the sake of one without an answer.
 #[test]
 fn the_path_of_no_edges_answers_at_once() {
-    let store = ReferenceStore::with_batch_rows(2_048);
-    for statement in [
-        "UNWIND range(0, 11) AS i CREATE (:L {id: i})",
-        "MATCH (a:L), (b:L) WHERE (a.id + b.id) % 3 = 0 AND a.id < b.id CREATE (a)-[:R]->(b), (b)-[:R]->(a)",
-        "MATCH (a:L) WHERE a.id < 6 CREATE (a)-[:R]->(a)",
-    ] {
-        rows_given(&store, statement, 2_048);
-    }
+    let store = store_of(
+        &[
+            "UNWIND range(0, 11) AS i CREATE (:L {id: i})",
+            "MATCH (a:L), (b:L) WHERE (a.id + b.id) % 3 = 0 AND a.id < b.id CREATE (a)-[:R]->(b), (b)-[:R]->(a)",
+            "MATCH (a:L) WHERE a.id < 6 CREATE (a)-[:R]->(a)",
+        ],
+        2_048,
+    );
     let query = "MATCH (n:L) WHERE EXISTS { MATCH (n)-->(n)<-[*0..]-(n) } RETURN count(*)";
     let (rows, given) = rows_given(&store, query, 2_048);
     assert_eq!(rows, ["6"]);

@@ -8,16 +8,12 @@ use std::sync::Arc;
 
 use cypher::plan::{CountedNode, NodeChoice, Operator, OperatorKind, SlotId};
 use model::store::{EdgeIds, Ends, Leads};
-use model::{
-    Count, Direction, EdgeBatch, EdgeTypeId, Expand, LabelId, NodeBatch, NodeId, NodeScan, ReadView, Result, error,
-};
+use model::{Count, Direction, EdgeBatch, EdgeTypeId, Expand, LabelId, NodeBatch, NodeScan, ReadView, Result, error};
 
 use crate::adjacency::{expansion, label_ids};
-use crate::edge_ends::{Led, ends_by_type};
-use crate::runtime::Runtime;
+use crate::edge_ends::{Led, each_without, ends_by_type};
+use crate::runtime::{Flow, Runtime};
 
-/// Ids that are looked at together.
-const STEP: u64 = 4_096;
 /// Times by which the edges that are followed must be fewer than those that are counted.
 const ADVANTAGE: u64 = 4;
 
@@ -189,21 +185,15 @@ impl Between {
     ) -> Result<u64> {
         let expand =
             Expand { direction, types: Some(vec![self.edge_type]), edge_ids: EdgeIds::Omit, ..Expand::default() };
-        let (bound, mut batch, mut number) = (view.node_id_bound(), EdgeBatch::default(), 0);
-        for start in (0..bound).step_by(STEP as usize) {
-            runtime.environment.interrupt.check()?;
-            let ids: Vec<NodeId> = (start..(start + STEP).min(bound)).map(NodeId).collect();
-            let carry = view.has_label(&ids, without)?;
-            let others: Vec<NodeId> = (0..ids.len()).filter(|&row| !carry.get(row)).map(|row| ids[row]).collect();
-            if others.is_empty() {
-                continue;
-            }
-            let mut cursor = view.expand(&others, &expand)?;
+        let (mut batch, mut number) = (EdgeBatch::default(), 0);
+        each_without(runtime, view, without, &mut |others| {
+            let mut cursor = view.expand(others, &expand)?;
             while cursor.next(&mut batch)? {
                 runtime.environment.interrupt.check()?;
                 number += view.has_label(&batch.neighbors, with)?.count_ones() as u64;
             }
-        }
+            Ok(Flow::Continue)
+        })?;
         Ok(number)
     }
 }

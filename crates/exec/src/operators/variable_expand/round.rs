@@ -12,7 +12,7 @@ use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;
 
-/// Bytes of a node that was reached, about.
+/// Approximate bytes of a reached node.
 const NODE_BYTES: usize = 32;
 
 /// The way by which a node was reached.
