@@ -28,7 +28,7 @@ mod running_in_path;
 mod top;
 mod unused;
 
-pub(crate) use first_match::FIRST_MATCH_ROWS;
+pub(crate) use first_match::{DOUBT, FIRST_MATCH_ROWS};
 
 /// Use of a rule that does not pay everywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Before: a subplan that walks from the node of each row. After: the nodes for which the pattern holds, found once from wherever that
 //! costs least, and joined with the rows by a hash table (a semi-join, or an anti-join for `NOT EXISTS`).
 //! Needs: all rows are asked for, nothing is written, and no attached database tests conditions. The pattern consists of
-//! single relationships and conditions that use the node, and nothing else, of the row.
+//! relationships, paths of variable lengths, and conditions that use the node, and nothing else, of the row.
 //! Leaves: `SemiApply` over a `HashJoin` of its argument with distinct nodes, which is kept for all rows.
 
 use std::collections::BTreeSet;
@@ -12,10 +12,11 @@ use std::sync::Arc;
 use model::{Direction, Result, Set, Span};
 
 use super::count_matches::{Read, for_each_reader};
+use super::first_match::DOUBT;
 use super::{OptimizerConfig, Use};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::plan::conditions::{add_conjuncts, at, has_labels, replace_slot};
-use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
+use crate::plan::{EdgeFilter, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
 /// Plans a pattern by itself.
@@ -62,8 +63,8 @@ fn joined(
     slots: &mut Slots,
     (plan_pattern, config): (&PatternPlanner<'_>, &OptimizerConfig),
 ) -> Option<Operator> {
-    // A subplan stops at its first match.
-    let walked = rows * work(subplan) / subplan.estimated_rows.max(1.0);
+    // A subplan stops at its first match, of which there may be none.
+    let walked = rows * work(subplan) * (1.0 / subplan.estimated_rows.max(1.0) + 1.0 / DOUBT).min(1.0);
     let is_forced = config.exists_joins == Use::Always;
     if walked < WORK_MIN && !is_forced {
         return None;
@@ -103,6 +104,12 @@ fn pattern_of(subplan: &Operator) -> Option<(SlotId, QueryGraph)> {
             OperatorKind::Expand { input, from, direction, types, edge, to, distinct_from, choice: None, .. } => {
                 distinct.push(distinct_from.clone());
                 graph.edges.push(edge_of((*edge)?, (*from, *to), *direction, types));
+                plan = input;
+            }
+            OperatorKind::VariableExpand { input, from, direction, types, edges, to, distinct_from, .. } => {
+                distinct.push(distinct_from.clone());
+                let edge = edge_of((*edges)?, (*from, *to), *direction, types);
+                graph.edges.push(path_of(edge, &plan.kind)?);
                 plan = input;
             }
             OperatorKind::Intersect { input, to, labels, legs } => {
@@ -163,6 +170,18 @@ fn edge_of(slot: SlotId, (left, right): (SlotId, SlotId), direction: Direction, 
         is_selected: false,
         span: Span::default(),
     }
+}
+
+/// The path that an operator follows along such edges; `None` if it does more.
+fn path_of(edge: GraphEdge, kind: &OperatorKind) -> Option<GraphEdge> {
+    let OperatorKind::VariableExpand { min, max, filter, repeats, running: None, .. } = kind else { return None };
+    let mut used = Set::default();
+    filter.iter().for_each(|filter| filter.predicate.free_slots(&mut used));
+    for own in filter.iter().flat_map(EdgeFilter::own_slots) {
+        used.remove(&own);
+    }
+    let length = EdgeLength::Variable { min: *min, max: *max };
+    used.is_empty().then(|| GraphEdge { length, filter: filter.clone(), repeats: *repeats, ..edge })
 }
 
 /// True if each edge is told apart from just those before it that edges of one clause are told apart from.

@@ -15,6 +15,8 @@ use crate::plan::{ExpressionKind, Operator, OperatorId, OperatorKind, SlotId};
 
 /// Rows that steps give in the time that it takes to start a subplan for one row.
 pub(crate) const FIRST_MATCH_ROWS: f64 = 400.0;
+/// Divisor of the cost of all matches, a part of which is added to that of the first ones: there may be none.
+pub(crate) const DOUBT: f64 = 10.0;
 /// Times by which the rows that are not made must be more than that.
 const ADVANTAGE: f64 = 2.0;
 

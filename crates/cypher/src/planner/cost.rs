@@ -24,8 +24,13 @@ const EMPTY_STORE_DEGREE: f64 = 5.0;
 const EQUALITY: f64 = 0.1;
 /// Less is not told apart from nothing: what no sample shows may be there all the same.
 const LEAST_SHARE: f64 = 1e-6;
-/// Number of edges that a path without a limit is assumed to have beyond its least.
+/// Number of edges that a path without a limit is assumed to have beyond its least, where paths do not become more with their length or
+/// only their ends matter.
 const OPEN_PATH_EDGES: u32 = 3;
+/// Edges of the longest paths that are told apart.
+const PATH_EDGES_MAX: u32 = 24;
+/// The labels that are told apart at the ends of paths.
+const LABELS_MAX: usize = 64;
 /// More paths than this from one node are not told apart.
 const PATHS_MAX: f64 = 1e7;
 
@@ -167,15 +172,35 @@ impl<'a> CostModel<'a> {
         if direction == Direction::Both { 2.0 * degree } else { degree }
     }
 
+    /// Edges that lead on from the node at the end of such an edge.
+    fn degree_of_end(&self, direction: Direction, types: &[Arc<str>]) -> f64 {
+        let (mut edges, mut further) = (0.0, 0.0);
+        let names = &self.context.schema.labels;
+        let names = (0..names.len().min(LABELS_MAX) as u32).filter_map(|number| names.name(number));
+        for label in names.map(std::slice::from_ref) {
+            let Some(leading) = self.joined(&[], direction, label, types) else {
+                return self.degree(&[], direction, types);
+            };
+            edges += leading;
+            further += leading * self.degree(label, direction, types);
+        }
+        if edges > 0.0 { further / edges } else { self.degree(&[], direction, types) }
+    }
+
     /// Matches of an edge pattern from one node with these labels, walked that way.
-    pub(super) fn fan_out(&self, edge: &GraphEdge, direction: Direction, labels: &[Arc<str>]) -> f64 {
+    pub(super) fn fan_out(&self, edge: &GraphEdge, direction: Direction, labels: &[Arc<str>], only_ends: bool) -> f64 {
         let degree = self.degree(labels, direction, &edge.types);
         match edge.length {
             EdgeLength::One => degree,
             EdgeLength::Shortest { .. } => 1.0,
             EdgeLength::Variable { min, max } => {
-                let further = self.degree(&[], direction, &edge.types);
-                let max = max.unwrap_or(min.saturating_add(OPEN_PATH_EDGES)).min(min.saturating_add(8)).min(24);
+                let further = self.degree_of_end(direction, &edge.types);
+                let max = match max {
+                    Some(max) => max.min(min.saturating_add(8)),
+                    None if further > 1.0 && !only_ends => PATH_EDGES_MAX,
+                    None => min.saturating_add(OPEN_PATH_EDGES),
+                };
+                let max = max.min(PATH_EDGES_MAX);
                 let paths = |length: u32| match length {
                     0 => 1.0,
                     length => degree * further.powi(length as i32 - 1),

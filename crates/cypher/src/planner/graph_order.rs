@@ -273,7 +273,8 @@ impl Order<'_> {
         let edge = &self.problem.graph.edges[index];
         let labels: &[Arc<str>] = self.problem.labels_of(from);
         debug_assert!(direction == edge.direction || direction == edge.direction.reverse());
-        self.problem.cost.fan_out(edge, direction, labels)
+        let only_ends = self.problem.read_once.is_some();
+        self.problem.cost.fan_out(edge, direction, labels, only_ends)
     }
 
     /// Takes a step, and tests every condition that can be tested then.

@@ -9,11 +9,8 @@ use model::{Direction, Set};
 use super::graph_order::{Candidate, Order, State};
 use super::step::{Problem, Step};
 use crate::binder::tree::{EdgeLength, GraphEdge};
-use crate::optimizer::FIRST_MATCH_ROWS;
+use crate::optimizer::{DOUBT, FIRST_MATCH_ROWS};
 use crate::plan::SlotId;
-
-/// Divisor of the cost of all matches, a part of which is added to that of the first ones: there may be none.
-const DOUBT: f64 = 10.0;
 
 /// Cost of the steps so far, in rows and edges that are looked at.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use model::{Bitmap, Column, ColumnData, Result, Set, Value};
+use model::{Bitmap, Column, ColumnData, NodeId, Result, Set, Value};
 
 use super::node_set::NodeSet;
 use super::pair_set::PairSet;
@@ -83,16 +83,48 @@ fn values_in(column: &Column, rows: usize) -> usize {
     }
 }
 
+/// Integers below this may be told apart by a bit each. Their bits take half a MiB at most.
+const SMALL_BELOW: i64 = 1 << 22;
+
 /// Counts distinct values: nodes and integers in sets of their own, everything else by hash.
 #[derive(Default)]
 pub(super) struct CountDistinct {
     nodes: Vec<NodeSet>,
-    integers: PairSet,
+    integers: Integers,
     others: Set<(u32, Value)>,
     counts: Vec<i64>,
 }
 
-fn give_integers(set: &PairSet, piece: &mut PieceSink<'_>) -> Result<()> {
+/// Pairs of a group and an integer. Small integers of the first group, which often is the only one, are a set of bits.
+#[derive(Default)]
+struct Integers {
+    small: NodeSet,
+    pairs: PairSet,
+}
+
+impl Integers {
+    /// Adds a pair; true if it is new.
+    #[inline]
+    fn insert(&mut self, group: u32, integer: i64) -> bool {
+        if group == 0 && (0..SMALL_BELOW).contains(&integer) {
+            self.small.insert(NodeId(integer as u64))
+        } else {
+            self.pairs.insert(group, integer)
+        }
+    }
+
+    /// Calls `each` with all pairs.
+    fn for_each(&self, mut each: impl FnMut(u32, i64)) {
+        self.small.for_each(|NodeId(integer)| each(0, integer as i64));
+        self.pairs.for_each(each);
+    }
+
+    fn bytes(&self) -> usize {
+        self.small.bytes() + self.pairs.bytes()
+    }
+}
+
+fn give_integers(set: &Integers, piece: &mut PieceSink<'_>) -> Result<()> {
     let (mut groups, mut integers, mut outcome) = (Vec::new(), Vec::new(), Ok(()));
     let mut give = |groups: &mut Vec<u32>, integers: &mut Vec<i64>| {
         let column = Column::new(ColumnData::Int(std::mem::take(integers)));
@@ -165,7 +197,7 @@ impl Aggregator for CountDistinct {
         for (&group, nodes) in groups.iter().zip(other.nodes) {
             self.counts[group as usize] += self.nodes[group as usize].insert_set(nodes) as i64;
         }
-        self.integers.reserve_for(&other.integers);
+        self.integers.pairs.reserve_for(&other.integers.pairs);
         other.integers.for_each(|group, integer| {
             let group = groups[group as usize];
             self.counts[group as usize] += i64::from(self.integers.insert(group, integer));

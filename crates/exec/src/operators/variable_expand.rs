@@ -3,17 +3,19 @@
 //! Paths grow level by level in batches ([`walk`]), on a stack in a temporary file where they do not fit ([`spilled`]). Of
 //! the longest ones the last edge is not kept, but followed as `Expand` does, where nobody asks for the edges ([`last_hop`]).
 //! Paths between two bound nodes grow from both sides ([`both_ends`]). If only the distinct ends matter, nodes are
-//! visited once instead ([`reach`]), for all pairs with a node in common together ([`shared_end`]), or once for each
-//! length below the least ([`far`]).
+//! visited once instead ([`reach`]), for all rows together where nobody asks for the row ([`together`]), for all pairs with a node in
+//! common together ([`shared_end`]), or once for each length below the least ([`far`]).
 
 mod both_ends;
 mod far;
 mod last_hop;
+mod origins;
 mod reach;
 mod round;
 mod running;
 mod shared_end;
 mod spilled;
+mod together;
 mod walk;
 
 use std::sync::Arc;
@@ -305,6 +307,9 @@ pub(crate) fn edge_list(edges: impl IntoIterator<Item = EdgeValue>) -> Value {
 
 impl Physical for VariableExpand {
     fn run(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        if self.searches_together() {
+            return self.run_together(scope, sink);
+        }
         let mut searches = Searches::default();
         self.input.run(scope, &mut |chunk| self.expand(scope.runtime, &chunk, &mut searches, sink))
     }

@@ -1,8 +1,14 @@
 //! Patterns on small random graphs with loops and parallel edges, compared with plain enumeration.
 
-use super::{answer, variants};
+use std::collections::BTreeSet;
+
+use cypher::optimizer::OptimizerConfig;
+use exec::RunSettings;
 use model::Map;
 use testing::random::{SeededRandom, seed_or};
+
+use super::optimizer::Bench;
+use super::{answer, variants};
 
 /// Edges as source and target; the place of an edge is its property `w`.
 type Edges = Vec<(u64, u64)>;
@@ -111,6 +117,7 @@ fn bounded_cases(edges: &Edges, way: Way) -> Cases {
             format!("{both}CALL (a, b) {{ MATCH (a){path}(b) RETURN 1 AS one LIMIT 1 }} RETURN a.id, b.id"),
             once,
         ));
+        cases.extend(ends_of_some(&fits().map(|&(from, (_, to))| (from, to)).collect::<Vec<_>>(), &path));
         let lists = |(from, (path, to)): &(u64, (Vec<usize>, u64))| format!("{from}, {path:?}, {to}");
         let listed = format!("{both}MATCH (a){}(b)", way.pattern(&format!("r{words}")));
         cases.push((format!("{listed} RETURN a.id, [x IN r | x.w], b.id"), fits().map(lists).collect()));
@@ -135,6 +142,57 @@ fn bounded_cases(edges: &Edges, way: Way) -> Cases {
         cases.push((format!("MATCH (a) {hop} (b) RETURN DISTINCT a.id, b.id"), rising));
     }
     cases
+}
+
+/// Queries about the ends of paths from some starts, given where paths start and end.
+fn ends_of_some(pairs: &[(u64, u64)], path: &str) -> Cases {
+    let mut cases = Vec::new();
+    for starts in [&[2][..], &[0, 3], &[1, 2, 4]] {
+        let reached = pairs.iter().filter(|(from, _)| starts.contains(from)).map(|(_, to)| *to);
+        let ends: BTreeSet<u64> = reached.collect();
+        let some = format!("MATCH (a:N) WHERE a.id IN {starts:?} WITH a MATCH (a){path}(b)");
+        cases.push((format!("{some} RETURN DISTINCT b.id"), ends.iter().map(u64::to_string).collect()));
+        cases.push((format!("{some} RETURN count(DISTINCT b)"), vec![ends.len().to_string()]));
+        let few = ends.len().min(1);
+        cases.push((format!("{some} WITH DISTINCT b LIMIT 1 RETURN count(*)"), vec![few.to_string()]));
+        let turned = BTreeSet::from_iter(pairs.iter().filter(|(_, to)| starts.contains(to)).map(|(from, _)| from));
+        let there = format!("MATCH (a:N) WHERE EXISTS {{ (a){path}(b) WHERE b.id IN {starts:?} }} RETURN a.id");
+        cases.push((there, turned.into_iter().map(u64::to_string).collect()));
+    }
+    cases
+}
+
+/// Larger and sparser than those of which all paths are compared.
+#[test]
+fn ends_of_paths_from_several_starts() {
+    let seed = seed_or(20_261_130);
+    let mut random = SeededRandom::new(seed);
+    for round in 0..20 {
+        let nodes = 10 + random.below(20);
+        let edges: Edges =
+            (0..nodes + random.below(nodes)).map(|_| (random.below(nodes), random.below(nodes))).collect();
+        let place = format!("seed {seed}, round {round}: {edges:?}");
+        let mut statements = vec![format!("UNWIND range(0, {}) AS i CREATE (:N {{id: i}})", nodes - 1)];
+        statements.extend(edges.iter().map(|(source, target)| {
+            format!("MATCH (a:N {{id: {source}}}), (b:N {{id: {target}}}) CREATE (a)-[:E]->(b)")
+        }));
+        let bench = Bench::new(&statements);
+        for (way, max) in [(Way::Out, 3), (Way::In, 2), (Way::Both, 1), (Way::Both, 2), (Way::Both, 4)] {
+            let starts: Vec<u64> = (0..1 + random.below(4)).map(|_| random.below(nodes)).collect();
+            let reached = starts.iter().flat_map(|&start| trails(&edges, way, start, max));
+            let ends: BTreeSet<u64> = reached.filter(|(path, _)| !path.is_empty()).map(|(_, to)| to).collect();
+            let mut expected: Vec<String> = ends.iter().map(u64::to_string).collect();
+            expected.sort();
+            let path = way.pattern(&format!("*1..{max}"));
+            let there = format!("MATCH (a:N) WHERE a.id IN {starts:?} WITH a MATCH (a){path}(b) RETURN DISTINCT b.id");
+            for (batch_rows, threads) in [(1, 1), (2_048, 1), (3, 3)] {
+                let settings = RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
+                let (found, plan) =
+                    bench.run(&there, &OptimizerConfig::default(), settings).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(found, expected, "{place}\n{there}\n{plan}");
+            }
+        }
+    }
 }
 
 /// Asks the cases of each way of a graph, in all variants of stores and settings.

@@ -65,6 +65,41 @@ impl<'w, 'r> Reach<'w, 'r> {
         self.expand.flush(&self.chunk, &mut self.found, sink)
     }
 
+    /// Gives the ends of paths from any of the starts.
+    pub(super) fn run_from(mut self, mut starts: Records<'r, NodeId>, sink: &mut Sink<'_>) -> Result<Flow> {
+        self.visited.clear(self.runtime.view().view());
+        if self.expand.min == 0 {
+            let (mut buffer, mut place) = (Vec::new(), 0);
+            while place < starts.len() {
+                let nodes = starts.piece(place, &mut buffer)?;
+                place += nodes.len() as u64;
+                self.new.clear();
+                self.visited.insert_all(nodes, &mut self.new)?;
+                self.visited.settle(self.runtime.view().view())?;
+                if self.find(0, nodes, sink)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+        }
+        if self.go_on(0, starts, sink)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        self.expand.flush(&self.chunk, &mut self.found, sink)
+    }
+
+    /// Gives ends that were found otherwise.
+    pub(super) fn give(mut self, ends: &[NodeId], sink: &mut Sink<'_>) -> Result<Flow> {
+        if self.find(0, ends, sink)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        self.expand.flush(&self.chunk, &mut self.found, sink)
+    }
+
+    /// The most edges that a path may have.
+    pub(super) fn most_edges(&self) -> u32 {
+        self.expand.max
+    }
+
     /// Takes the nodes at which a path of the row may end.
     fn find(&mut self, row: u32, nodes: &[NodeId], sink: &mut Sink<'_>) -> Result<Flow> {
         let batch_rows = self.runtime.environment.settings.batch_rows.max(1);
@@ -104,6 +139,11 @@ impl<'w, 'r> Reach<'w, 'r> {
                 self.found.ends.push(start);
             }
         }
+        self.go_on(row, frontier, sink)
+    }
+
+    /// Searches level by level from the nodes of the first one.
+    fn go_on(&mut self, row: u32, mut frontier: Records<'r, NodeId>, sink: &mut Sink<'_>) -> Result<Flow> {
         let (mut length, mut buffer) = (0, Vec::new());
         while !frontier.is_empty() && length < self.expand.max {
             length += 1;
@@ -123,7 +163,7 @@ impl<'w, 'r> Reach<'w, 'r> {
         Ok(Flow::Continue)
     }
 
-    fn has_way_round(&self, round: &Pattern, row: u32, start: NodeId) -> Result<bool> {
+    pub(super) fn has_way_round(&self, round: &Pattern, row: u32, start: NodeId) -> Result<bool> {
         if self.expand.filter.is_none()
             && let Some(expansion) = &self.expansion
         {
