@@ -236,7 +236,7 @@ impl Order<'_> {
                 continue;
             }
             let direction = if from_left { edge.direction } else { edge.direction.reverse() };
-            let fan_out = self.fan_out(index, from, direction);
+            let fan_out = self.fan_out(state, index, from, direction);
             let targets = problem.cost.labelled(problem.labels_of(to)).max(1.0);
             let is_path = matches!(edge.length, EdgeLength::Variable { .. });
             let rows = if into { state.rows * (fan_out / targets).min(1.0) } else { state.rows * fan_out };
@@ -269,12 +269,11 @@ impl Order<'_> {
         (ends * PAIR_COST >= edges).then_some(Candidate { step, rows, cost })
     }
 
-    pub(super) fn fan_out(&self, index: usize, from: SlotId, direction: Direction) -> f64 {
+    pub(super) fn fan_out(&self, state: &State, index: usize, from: SlotId, direction: Direction) -> f64 {
         let edge = &self.problem.graph.edges[index];
         let labels: &[Arc<str>] = self.problem.labels_of(from);
         debug_assert!(direction == edge.direction || direction == edge.direction.reverse());
-        let only_ends = self.problem.read_once.is_some();
-        self.problem.cost.fan_out(edge, direction, labels, only_ends)
+        self.problem.cost.fan_out(edge, direction, labels, self.finds_ends(state, index))
     }
 
     /// Takes a step, and tests every condition that can be tested then.

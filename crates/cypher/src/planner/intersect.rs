@@ -49,7 +49,7 @@ impl Order<'_> {
         for &index in &edges {
             let edge = &graph.edges[index];
             let from = other_end(edge, to)?;
-            fan_outs.push(self.fan_out(index, from, direction_from(edge, from)));
+            fan_outs.push(self.fan_out(state, index, from, direction_from(edge, from)));
         }
         fan_outs.sort_by(f64::total_cmp);
         let targets = problem.cost.labelled(problem.labels_of(to)).max(1.0);

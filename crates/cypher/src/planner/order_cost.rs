@@ -54,7 +54,10 @@ impl Order<'_> {
         let merged = state.rows.min(self.combinations(state, read));
         let share = if state.rows > 0.0 { merged / state.rows } else { 1.0 };
         let edges_once = match candidate.step {
-            Step::Expand { edge, .. } => merged * self.edges_of_path(edge),
+            Step::Expand { edge, from_left, into } => {
+                let searches = if into { merged } else { merged.min(self.searches(state, read, edge, from_left)) };
+                searches * self.edges_of_path(state, edge)
+            }
             _ => f64::INFINITY,
         };
         state.cost.steps += (cost * share).min(edges_once);
@@ -69,6 +72,22 @@ impl Order<'_> {
         if self.problem.read_once.as_ref().is_some_and(is_bound) {
             state.cost.read = Some((state.rows.max(1.0), state.cost.steps));
         }
+    }
+
+    /// The most searches that find the ends of a path: one for all of its starts, if these are not needed any more.
+    fn searches(&self, state: &State, read: &Set<SlotId>, path: usize, from_left: bool) -> f64 {
+        let edge = &self.problem.graph.edges[path];
+        let to = if from_left { edge.right } else { edge.left };
+        let mut others = self.problem.graph.edges.iter().enumerate().filter(|(other, _)| *other != path);
+        let is_alone = edge.filter.is_none() && !others.any(|(_, other)| other.may_equal(edge));
+        if !is_alone || !matches!(edge.length, EdgeLength::Variable { min: 0..=1, .. }) {
+            return f64::INFINITY;
+        }
+        let mut edges_done = state.edges_done.clone();
+        edges_done[path] = true;
+        let mut bound = state.bound.clone();
+        bound.remove(&to);
+        self.combinations(&State { bound, edges_done, steps: Vec::new(), ..state.clone() }, read)
     }
 
     /// The most combinations of values that rows can have in what is still needed of them.
@@ -92,11 +111,18 @@ impl Order<'_> {
         state.cost.rows_before * of_nodes * edges.map(values).product::<f64>()
     }
 
+    /// True if only the ends of a path are wanted.
+    pub(super) fn finds_ends(&self, state: &State, index: usize) -> bool {
+        self.problem.read_once.is_some() && self.edges_of_path(state, index).is_finite()
+    }
+
     /// Edges that one row looks at in a search for the ends of paths; no number if the paths themselves are wanted.
-    fn edges_of_path(&self, index: usize) -> f64 {
+    fn edges_of_path(&self, state: &State, index: usize) -> f64 {
         let graph = self.problem.graph;
         let edge = &graph.edges[index];
-        let is_compared = graph.edges.iter().enumerate().any(|(other, it)| other != index && it.may_equal(edge));
+        // Later edges are compared with all edges of a path.
+        let later = (0..graph.edges.len()).filter(|&other| other != index && !state.edges_done[other]);
+        let is_compared = later.into_iter().any(|other| graph.edges[other].may_equal(edge));
         if is_compared || !matches!(edge.length, EdgeLength::Variable { .. }) || edge.search.is_some() {
             return f64::INFINITY;
         }

@@ -16,6 +16,7 @@ mod running;
 mod shared_end;
 mod spilled;
 mod together;
+mod used;
 mod walk;
 
 use std::sync::Arc;
@@ -96,9 +97,14 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let filter = filter.as_ref().map(|filter| EdgeFilter::compile(lowering, filter, &layout)).transpose()?;
     let running = running.as_deref().map(|it| running::Running::compile(lowering, it, &layout)).transpose()?.flatten();
     let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
-    let only_ends = !gives_edges && distinct_from.is_empty() && running.is_none() && !demand.multiplicity;
+    let gives_node = !into && demand.slots.contains(to);
+    let may_merge = !gives_edges && running.is_none() && !demand.multiplicity;
+    // Where nobody asks for the end either, a path is as good as its first part.
+    let max = if may_merge && !into && !gives_node { Some(*min) } else { *max };
+    let is_long = max.is_none_or(|max| max >= FAR_EDGES_MIN);
+    let only_ends = may_merge && (distinct_from.is_empty() || is_long);
     let round = if only_ends && *min == 1 && *direction == Direction::Both && !repeats {
-        Some(Pattern::round(lowering, (types, *max), plan_filter, SearchSelector::Shortest(1), &layout)?)
+        Some(Pattern::round(lowering, (types, max), plan_filter, SearchSelector::Shortest(1), &layout)?)
     } else {
         None
     };
@@ -106,7 +112,6 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     if let Some(edges) = edges.filter(|_| gives_edges) {
         layout.push(edges);
     }
-    let gives_node = !into && demand.slots.contains(to);
     if gives_node {
         layout.push(*to);
     }
@@ -134,7 +139,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     Ok((Box::new(expand), layout))
 }
 
-/// With fewer edges than this there is little to gain from visiting nodes once for each length.
+/// With fewer edges than this there is little to gain from visiting nodes once, for each length or where edges must differ from others.
 const FAR_EDGES_MIN: u32 = 3;
 
 /// Pairs of nodes between which paths are looked for together.
@@ -170,7 +175,8 @@ impl VariableExpand {
         // along no edge twice and is a path; with it, no longer path to that node is of use, for it has at least `min`
         // edges as soon as `min` is at most 1. The same holds of the shortest way round along directed edges, which comes
         // to no other node twice. Against that, going along an undirected edge and back is a walk but no path, so there
-        // the way round is sought by itself; and with a `min` of 2 the shortest walk may be too short.
+        // the way round is sought by itself; and with a `min` of 2 the shortest walk may be too short. Where edges must differ from
+        // those of the row, it is the shortest walk without these.
         self.only_ends && self.min <= 1
     }
 
@@ -232,7 +238,9 @@ impl VariableExpand {
                 return Ok(Flow::Stop);
             }
         }
-        let may_share = aim == Aim::Nearest && self.filter.as_ref().is_none_or(EdgeFilter::is_same_for_all_rows);
+        let may_share = aim == Aim::Nearest
+            && self.distinct_from.is_empty()
+            && self.filter.as_ref().is_none_or(EdgeFilter::is_same_for_all_rows);
         let (shared, others) = if may_share { shared_end::groups(others) } else { (Vec::new(), others) };
         for group in shared {
             if SharedEnd::run((self, runtime), chunk, group, searches, sink)? == Flow::Stop {

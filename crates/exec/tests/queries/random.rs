@@ -118,6 +118,7 @@ fn bounded_cases(edges: &Edges, way: Way) -> Cases {
             once,
         ));
         cases.extend(ends_of_some(&fits().map(|&(from, (_, to))| (from, to)).collect::<Vec<_>>(), &path));
+        cases.extend(behind_an_edge(edges, way, &path, (min, max)));
         let lists = |(from, (path, to)): &(u64, (Vec<usize>, u64))| format!("{from}, {path:?}, {to}");
         let listed = format!("{both}MATCH (a){}(b)", way.pattern(&format!("r{words}")));
         cases.push((format!("{listed} RETURN a.id, [x IN r | x.w], b.id"), fits().map(lists).collect()));
@@ -160,6 +161,27 @@ fn ends_of_some(pairs: &[(u64, u64)], path: &str) -> Cases {
         cases.push((there, turned.into_iter().map(u64::to_string).collect()));
     }
     cases
+}
+
+/// Queries about the ends of paths that must not go along an edge before them.
+fn behind_an_edge(edges: &Edges, way: Way, path: &str, (min, max): (usize, usize)) -> Cases {
+    let mut pairs = BTreeSet::new();
+    for (place, &edge) in edges.iter().enumerate() {
+        for (from, middle) in (0..NODES).filter_map(|from| Some((from, way.follow(edge, from)?))) {
+            let all = trails(edges, way, middle, 8).into_iter();
+            let fits = all.filter(|(path, _)| (min..=max).contains(&path.len()) && !path.contains(&place));
+            pairs.extend(fits.map(|(_, to)| (from, to)));
+        }
+    }
+    let both: Vec<String> = pairs.iter().map(|(from, to)| format!("{from}, {to}")).collect();
+    let single = |ids: BTreeSet<u64>| ids.iter().map(u64::to_string).collect::<Vec<String>>();
+    let pattern = format!("(a){}(m){path}(b)", way.pattern("e"));
+    vec![
+        (format!("MATCH {pattern} RETURN DISTINCT a.id, b.id"), both.clone()),
+        (format!("MATCH (a:N), (b:N) WHERE EXISTS {{ {pattern} }} RETURN a.id, b.id"), both),
+        (format!("MATCH {pattern} RETURN DISTINCT b.id"), single(pairs.iter().map(|(_, to)| *to).collect())),
+        (format!("MATCH {pattern} RETURN DISTINCT a.id"), single(pairs.iter().map(|(from, _)| *from).collect())),
+    ]
 }
 
 /// Larger and sparser than those of which all paths are compared.

@@ -156,7 +156,7 @@ impl<'w, 'r> BothEnds<'w, 'r> {
             return Ok(Outcome::Over(Flow::Stop));
         }
         let ids = match self.aim {
-            Aim::Nearest if self.expand.filter.is_none() => EdgeIds::Omit,
+            Aim::Nearest if self.expand.filter.is_none() && self.expand.distinct_from.is_empty() => EdgeIds::Omit,
             _ => EdgeIds::Include,
         };
         let guard = self.runtime.view();
@@ -340,16 +340,13 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         let row = |index: usize| self.pairs[pair(index) as usize].row;
         let mut indices: Vec<usize> = Vec::with_capacity(batch.len());
         for index in 0..batch.len() {
+            let is_taken = |edge| is_taken(self.chunk, &expand.distinct_from, row(index) as usize, edge);
             let is_new = match self.aim {
                 _ if self.done[pair(index) as usize] => false,
                 Aim::Nearest => !self.sides[side].visited.contains(&(pair(index), batch.neighbors[index])),
-                _ => {
-                    let edge = batch.edges[index];
-                    (expand.repeats || !self.contains(side, parent(index), edge))
-                        && !is_taken(self.chunk, &expand.distinct_from, row(index) as usize, edge)
-                }
+                _ => expand.repeats || !self.contains(side, parent(index), batch.edges[index]),
             };
-            if is_new {
+            if is_new && (expand.distinct_from.is_empty() || !is_taken(batch.edges[index])) {
                 indices.push(index);
             }
         }

@@ -13,6 +13,7 @@ use model::store::EdgeIds;
 use model::{EdgeBatch, EdgeId, Map, NodeId, Result, Set};
 
 use super::both_ends::Pair;
+use super::used::Used;
 use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
@@ -63,6 +64,8 @@ pub(super) struct Far<'w, 'r> {
     runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
     row: u32,
+    /// Edges of the row that its paths must not go along.
+    used: Used,
     links: Vec<Link>,
     ends: Set<NodeId>,
     doubts: Set<NodeId>,
@@ -73,7 +76,8 @@ impl<'w, 'r> Far<'w, 'r> {
     pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk, row: u32) -> Far<'w, 'r> {
         let charge = runtime.charge("VariableExpand");
         let (links, ends, doubts) = (Vec::new(), Set::default(), Set::default());
-        Far { expand, runtime, chunk, row, links, ends, doubts, charge }
+        let used = Used::of_row(chunk, &expand.distinct_from, row);
+        Far { expand, runtime, chunk, row, used, links, ends, doubts, charge }
     }
 
     /// Gives the ends of the paths from a node.
@@ -255,6 +259,9 @@ impl<'w, 'r> Far<'w, 'r> {
                 };
                 let mut made = 0;
                 for index in passing.into_iter().map(|index| index as usize) {
+                    if self.used.contains(batch.edges[index]) {
+                        continue;
+                    }
                     let start = &from[batch.inputs[index] as usize];
                     made = each(self, start, batch.neighbors[index], batch.edges[index]);
                 }

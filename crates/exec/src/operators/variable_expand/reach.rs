@@ -6,10 +6,10 @@ use model::store::EdgeIds;
 use model::{Direction, EdgeBatch, Expand, NodeId, Result};
 
 use super::round::has_way_round;
+use super::used::Used;
 use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
-use crate::edge_filter::EdgeFilter;
 use crate::memory::Charge;
 use crate::operators::path_search::{self, Pattern, Place};
 use crate::runtime::{Flow, Runtime, Sink};
@@ -24,6 +24,8 @@ pub(super) struct Reach<'w, 'r> {
     is_turned: bool,
     found: Found,
     batch: EdgeBatch,
+    /// Edges of the row that its paths must not go along.
+    used: Used,
     pub(super) visited: NodeSet<'r>,
     /// Nodes of a batch that are new.
     new: Vec<NodeId>,
@@ -50,9 +52,9 @@ impl<'w, 'r> Reach<'w, 'r> {
         let expansion = expansion(guard.view(), direction, &expand.types, ids);
         let charge = runtime.charge("VariableExpand");
         let visited = NodeSet::new(charge.another(), guard.view());
-        let (found, batch, new) = (Found::default(), EdgeBatch::default(), Vec::new());
+        let (found, batch, new, used) = (Found::default(), EdgeBatch::default(), Vec::new(), Used::default());
         let chunk = chunk.clone();
-        Ok(Reach { expand, runtime, chunk, is_turned, found, batch, visited, new, expansion, charge })
+        Ok(Reach { expand, runtime, chunk, is_turned, found, batch, used, visited, new, expansion, charge })
     }
 
     /// Gives the ends of rows with these starts.
@@ -123,6 +125,7 @@ impl<'w, 'r> Reach<'w, 'r> {
 
     fn search(&mut self, row: u32, start: NodeId, sink: &mut Sink<'_>) -> Result<Flow> {
         self.visited.clear(self.runtime.view().view());
+        self.used = Used::of_row(&self.chunk, &self.expand.distinct_from, row);
         let mut frontier = Records::new(self.charge.another());
         frontier.push(start)?;
         if self.expand.min == 0 {
@@ -167,12 +170,13 @@ impl<'w, 'r> Reach<'w, 'r> {
         if self.expand.filter.is_none()
             && let Some(expansion) = &self.expansion
         {
-            let found = has_way_round(self.runtime, expansion, self.expand.max, &mut self.charge.another(), start)?;
+            let edges = (expansion, &self.used);
+            let found = has_way_round(self.runtime, edges, self.expand.max, &mut self.charge.another(), start)?;
             if let Some(is_there) = found {
                 return Ok(is_there);
             }
         }
-        let place = Place { chunk: &self.chunk, row, start, distinct_from: &[] };
+        let place = Place { chunk: &self.chunk, row, start, distinct_from: &self.expand.distinct_from };
         let mut is_found = false;
         path_search::search(round, self.runtime, place, Some(start), &mut |_| {
             is_found = true;
@@ -185,35 +189,52 @@ impl<'w, 'r> Reach<'w, 'r> {
     pub(super) fn step(&mut self, row: u32, mut frontier: Records<'r, NodeId>) -> Result<Records<'r, NodeId>> {
         let mut next = frontier.another();
         let Some(expansion) = self.expansion.clone() else { return Ok(next) };
-        let (runtime, expand) = (self.runtime, self.expand);
-        let guard = runtime.view();
-        let view = guard.view();
+        let with_ids = Expand { edge_ids: EdgeIds::Include, ..expansion.clone() };
         let (mut buffer, mut place) = (Vec::new(), 0);
         while place < frontier.len() {
             let nodes = frontier.piece(place, &mut buffer)?;
             place += nodes.len() as u64;
-            let mut cursor = view.expand(nodes, &expansion)?;
-            while cursor.next(&mut self.batch)? {
-                runtime.environment.interrupt.check()?;
-                self.new.clear();
-                match &expand.filter {
-                    None => self.visited.insert_all(&self.batch.neighbors, &mut self.new)?,
-                    Some(filter) => self.take_passing(filter, row, nodes, expansion.direction)?,
-                }
-                self.visited.settle(view)?;
-                next.extend(&self.new)?;
+            if self.used.is_empty() {
+                self.follow(row, nodes, &expansion, &mut next)?;
+                continue;
             }
+            // Ids, which cost more, are read where used edges are.
+            let (touched, others): (Vec<NodeId>, Vec<NodeId>) =
+                nodes.iter().partition(|node| self.used.touches(**node));
+            self.follow(row, &others, &expansion, &mut next)?;
+            self.follow(row, &touched, &with_ids, &mut next)?;
         }
         Ok(next)
     }
 
-    /// Takes the nodes that edges of the batch lead to for the first time which pass the filter.
-    fn take_passing(&mut self, filter: &EdgeFilter, row: u32, nodes: &[NodeId], direction: Direction) -> Result<()> {
+    /// Adds the nodes that edges from some lead to for the first time.
+    fn follow(&mut self, row: u32, nodes: &[NodeId], expansion: &Expand, next: &mut Records<'r, NodeId>) -> Result<()> {
+        let (runtime, expand) = (self.runtime, self.expand);
+        let guard = runtime.view();
+        let view = guard.view();
+        let is_plain = expand.filter.is_none() && (self.used.is_empty() || expansion.edge_ids == EdgeIds::Omit);
+        let mut cursor = view.expand(nodes, expansion)?;
+        while cursor.next(&mut self.batch)? {
+            runtime.environment.interrupt.check()?;
+            self.new.clear();
+            match is_plain {
+                true => self.visited.insert_all(&self.batch.neighbors, &mut self.new)?,
+                false => self.take_passing(row, nodes, expansion.direction)?,
+            }
+            self.visited.settle(view)?;
+            next.extend(&self.new)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the nodes that edges of the batch lead to for the first time which are not used and pass the filter.
+    fn take_passing(&mut self, row: u32, nodes: &[NodeId], direction: Direction) -> Result<()> {
         let batch = &self.batch;
         // An edge to a node that was met already need not be tested.
         let mut indices = Vec::new();
         for (index, &node) in batch.neighbors.iter().enumerate() {
-            if !self.visited.contains(node)? {
+            let is_used = !self.used.is_empty() && self.used.contains(batch.edges[index]);
+            if !is_used && !self.visited.contains(node)? {
                 indices.push(index);
             }
         }
@@ -229,6 +250,15 @@ impl<'w, 'r> Reach<'w, 'r> {
             if self.is_turned { batch.neighbors[index] } else { from(index) }
         };
         let rows = vec![row; indices.len()];
+        let Some(filter) = &self.expand.filter else {
+            for index in indices {
+                let node = batch.neighbors[index];
+                if self.visited.insert(node)? {
+                    self.new.push(node);
+                }
+            }
+            return Ok(());
+        };
         for place in filter.passing(self.runtime, &self.chunk, &rows, starts, edges)? {
             let node = batch.neighbors[indices[place as usize]];
             if self.visited.insert(node)? {

@@ -6,8 +6,10 @@
 //!
 //! Cost: each edge twice at most, and where nodes lie on short cycles a few. Memory: some 32 bytes for each node reached.
 
+use model::store::EdgeIds;
 use model::{EdgeBatch, Expand, Map, NodeId, Result};
 
+use super::used::Used;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;
@@ -23,15 +25,17 @@ struct Reached {
     length: u32,
 }
 
-/// True if there is a way of at most `max` edges, which are those of an expansion in any direction; `None` if the search does not fit
-/// into memory.
+/// True if there is a way of at most `max` edges, which are those of an expansion in any direction without some that are used already;
+/// `None` if the search does not fit into memory.
 pub(super) fn has_way_round(
     runtime: &Runtime<'_>,
-    expansion: &Expand,
+    (expansion, used): (&Expand, &Used),
     max: u32,
     charge: &mut Charge<'_>,
     start: NodeId,
 ) -> Result<Option<bool>> {
+    let edge_ids = if used.is_empty() { EdgeIds::Omit } else { EdgeIds::Include };
+    let expansion = &Expand { edge_ids, ..expansion.clone() };
     let mut reached: Map<NodeId, Reached> = Map::default();
     let (mut frontier, mut length) = (vec![start], 0_u32);
     let mut batch = EdgeBatch::default();
@@ -41,7 +45,10 @@ pub(super) fn has_way_round(
         let mut cursor = guard.view().expand(&frontier, expansion)?;
         while cursor.next(&mut batch)? {
             runtime.environment.interrupt.check()?;
-            for (&input, &node) in batch.inputs.iter().zip(&batch.neighbors) {
+            for (row, (&input, &node)) in batch.inputs.iter().zip(&batch.neighbors).enumerate() {
+                if !used.is_empty() && used.contains(batch.edges[row]) {
+                    continue;
+                }
                 let from = frontier[input as usize];
                 if node == start {
                     if from == start {

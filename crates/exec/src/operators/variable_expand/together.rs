@@ -29,7 +29,7 @@ struct Starts<'r> {
 impl VariableExpand {
     /// True if a search from all starts at once finds the ends that are wanted.
     pub(super) fn searches_together(&self) -> bool {
-        let is_alike = self.filter.is_none() && self.running.is_none();
+        let is_alike = self.filter.is_none() && self.distinct_from.is_empty();
         self.visits_once() && self.bound.is_none() && self.keep.is_empty() && is_alike
     }
 
