@@ -172,8 +172,7 @@ fn compile_query(
     hints.append(&mut planner.unmet);
     let outputs: Vec<SlotId> = columns.iter().map(|(_, slot)| *slot).collect();
     let column_types = types_of(&root, &outputs, context, mode).into();
-    let plan_pattern = |slots: &mut _, graph| Planner::new(context, config, slots).pattern(graph);
-    let rules = (config, &plan_pattern as _);
+    let rules = (config, &subqueries as _);
     let (bound_to_snapshot, horizons) = optimizer::optimize(&mut root, &outputs, &mut slots, context, rules, mode);
     // The rules give up early if the statement is to stop.
     check_this_thread()?;

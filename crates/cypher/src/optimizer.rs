@@ -28,6 +28,7 @@ mod running_in_path;
 mod top;
 mod unused;
 
+pub(crate) use exists_join::PatternPlanner;
 pub(crate) use first_match::{DOUBT, FIRST_MATCH_ROWS};
 
 /// Use of a rule that does not pay everywhere.
@@ -158,13 +159,13 @@ pub(crate) fn optimize(
     columns: &[SlotId],
     slots: &mut Slots,
     context: &CompileContext<'_>,
-    (config, plan_pattern): (&OptimizerConfig, &exists_join::PatternPlanner<'_>),
+    (config, planner): (&OptimizerConfig, &dyn PatternPlanner),
     mode: PlanMode,
 ) -> (bool, Vec<(HorizonId, OperatorId)>) {
     // First, so that other rules see the plans that it makes.
     let has_attached = has_attached(context);
     if config.exists_joins != Use::Never && config.hash_joins && mode == PlanMode::Read && !has_attached {
-        join_existence(root, slots, context, (config, plan_pattern));
+        join_existence(root, slots, context, (config, planner));
     }
     if config.constant_folding {
         for_each_operator(root, &mut constant_folding::fold);
@@ -252,7 +253,7 @@ fn join_existence(
     root: &mut Operator,
     slots: &mut Slots,
     context: &CompileContext<'_>,
-    (config, plan_pattern): (&OptimizerConfig, &exists_join::PatternPlanner<'_>),
+    (config, planner): (&OptimizerConfig, &dyn PatternPlanner),
 ) {
     let mut has_existence = false;
     for_each_operator(root, &mut |operator| has_existence |= matches!(operator.kind, OperatorKind::SemiApply { .. }));
@@ -260,7 +261,7 @@ fn join_existence(
         return;
     }
     let before = root.clone();
-    let is_of_labels = exists_join::rewrite_all(root, slots, plan_pattern, config);
+    let is_of_labels = exists_join::rewrite_all(root, slots, planner, config);
     if is_of_labels && config.exists_joins == Use::Cheaper && counts_instead(&before, slots, context, config) {
         *root = before;
     }

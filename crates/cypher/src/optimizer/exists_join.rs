@@ -19,8 +19,14 @@ use crate::plan::conditions::{add_conjuncts, at, has_labels, replace_slot};
 use crate::plan::{EdgeFilter, Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;
 
-/// Plans a pattern by itself.
-pub(crate) type PatternPlanner<'a> = dyn Fn(&mut Slots, QueryGraph) -> Result<Operator> + 'a;
+/// Plans patterns by themselves.
+pub(crate) trait PatternPlanner {
+    /// The plan of a pattern.
+    fn plan(&self, slots: &mut Slots, graph: QueryGraph) -> Result<Operator>;
+
+    /// Edges of any of the types; all if there are none.
+    fn edges(&self, types: &[Arc<str>]) -> f64;
+}
 
 /// Work from which on another plan is looked for, in rows.
 const WORK_MIN: f64 = 20_000.0;
@@ -33,7 +39,7 @@ const SCANNED_ROW: f64 = 0.25;
 pub(super) fn rewrite_all(
     root: &mut Operator,
     slots: &mut Slots,
-    plan_pattern: &PatternPlanner<'_>,
+    planner: &dyn PatternPlanner,
     config: &OptimizerConfig,
 ) -> bool {
     let (mut rewritten, mut asks_more) = (false, false);
@@ -41,7 +47,7 @@ pub(super) fn rewrite_all(
         if read == Read::Whole
             && let OperatorKind::SemiApply { input, subplan, .. } = &mut operator.kind
             && matches!(input.first().kind, OperatorKind::Unit)
-            && let Some(joined) = joined(input.estimated_rows, subplan, slots, (plan_pattern, config))
+            && let Some(joined) = joined(input.estimated_rows, subplan, slots, (planner, config))
         {
             rewritten = true;
             asks_more |= !asks_only_labels(subplan);
@@ -61,8 +67,9 @@ fn joined(
     rows: f64,
     subplan: &Operator,
     slots: &mut Slots,
-    (plan_pattern, config): (&PatternPlanner<'_>, &OptimizerConfig),
+    (planner, config): (&dyn PatternPlanner, &OptimizerConfig),
 ) -> Option<Operator> {
+    let work = |plan: &Operator| work(plan, planner);
     // A subplan stops at its first match, of which there may be none.
     let walked = rows * work(subplan) * (1.0 / subplan.estimated_rows.max(1.0) + 1.0 / DOUBT).min(1.0);
     let is_forced = config.exists_joins == Use::Always;
@@ -75,7 +82,7 @@ fn joined(
     }
     let found = slots.unnamed(SlotKind::Node);
     rename(&mut graph, outer, found);
-    let plan = plan_pattern(slots, graph).ok().filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
+    let plan = planner.plan(slots, graph).ok().filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
     let operator = |kind, estimated_rows| Operator { id: OperatorId(0), estimated_rows, kind };
     let nodes = plan.estimated_rows.min(rows);
     let right = Box::new(operator(OperatorKind::Distinct { input: Box::new(plan), slots: vec![found] }, nodes));
@@ -85,10 +92,21 @@ fn joined(
     Some(operator(OperatorKind::HashJoin { left, right, on }, subplan.estimated_rows.min(1.0)))
 }
 
-/// Work of a plan, in rows that its operators give.
-fn work(plan: &Operator) -> f64 {
-    let weight = if matches!(plan.kind, OperatorKind::NodeScan { .. }) { SCANNED_ROW } else { 1.0 };
-    plan.estimated_rows * weight + plan.inputs().into_iter().map(work).sum::<f64>()
+/// Work of a plan of which only distinct rows are wanted, in rows that its operators give.
+fn work(plan: &Operator, planner: &dyn PatternPlanner) -> f64 {
+    let rows = plan.estimated_rows;
+    let of_operator = match &plan.kind {
+        OperatorKind::NodeScan { .. } => rows * SCANNED_ROW,
+        OperatorKind::VariableExpand { input, direction, types, min, distinct_from, filter, .. } => {
+            // A search for ends looks at each edge once, one for all starts if paths need not differ from other edges.
+            let is_together = *min <= 1 && distinct_from.is_empty() && filter.is_none();
+            let searches = if is_together { 1.0 } else { input.estimated_rows };
+            let ways = if *direction == Direction::Both { 2.0 } else { 1.0 };
+            rows.min(searches * ways * planner.edges(types))
+        }
+        _ => rows,
+    };
+    of_operator + plan.inputs().into_iter().map(|input| work(input, planner)).sum::<f64>()
 }
 
 /// The pattern that a subplan matches, and the node of the row that it starts from; `None` if it does more, or starts from more.

@@ -273,7 +273,7 @@ impl<'a> CostModel<'a> {
         let sketched = |side: &Expression| {
             let (slot, key) = property_of_slot(side)?;
             match labels(slot)? {
-                [] => self.equal_share_of_all(key),
+                [] => self.share_of_all(key, |label| self.equal_share(label, key)),
                 labels => labels.iter().filter_map(|label| self.equal_share(label, key)).reduce(f64::min),
             }
         };
@@ -299,14 +299,15 @@ impl<'a> CostModel<'a> {
         self.values(label, key).map(ValueSketch::equal_share)
     }
 
-    /// The share of all nodes that have one certain value, as the sketches of all labels tell. A node with several labels counts for
-    /// each of them.
-    fn equal_share_of_all(&self, key: &str) -> Option<f64> {
+    /// A share of all nodes, from that of the nodes of each label that has a sketch of the property. A node with several labels counts
+    /// for each of them.
+    fn share_of_all(&self, key: &str, of_label: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let (schema, statistics) = (self.context.schema, self.statistics());
-        let key = schema.property_key(key)?;
+        let property = schema.property_key(key)?;
         let values = &statistics.sketches.as_ref()?.values;
-        let labels = (0..schema.labels.len() as u32).map(LabelId);
-        let of_label = |label| Some(values.get(&(label, key))?.equal_share() * statistics.label(label) as f64);
+        let labels =
+            (0..schema.labels.len() as u32).map(LabelId).filter(|&label| values.contains_key(&(label, property)));
+        let of_label = |label| Some(of_label(schema.label_name(label))? * statistics.label(label) as f64);
         let nodes = labels.filter_map(of_label).reduce(|one, other| one + other)?;
         Some((nodes / self.nodes()).clamp(LEAST_SHARE, 1.0))
     }
@@ -339,7 +340,10 @@ impl<'a> CostModel<'a> {
     fn bounded<'l>(&self, predicate: &Expression, labels: LabelsOf<'_, 'l>) -> Option<f64> {
         let Bound { of: (slot, key), is_lower, end } = Bound::of(predicate)?;
         let (lower, upper) = if is_lower { (Some(end), None) } else { (None, Some(end)) };
-        labels(slot)?.iter().filter_map(|label| self.range_share(label, key, lower, upper)).reduce(f64::min)
+        match labels(slot)? {
+            [] => self.share_of_all(key, |label| self.range_share(label, key, lower, upper)),
+            labels => labels.iter().filter_map(|label| self.range_share(label, key, lower, upper)).reduce(f64::min),
+        }
     }
 
     fn is_indexed(&self, label: &str, key: &str) -> bool {

@@ -3,14 +3,15 @@
 use crate::binder::Hint;
 use crate::binder::SubqueryPlanner;
 use crate::catalog::CompileContext;
-use crate::optimizer::OptimizerConfig;
+use crate::optimizer::{OptimizerConfig, PatternPlanner};
 use crate::slots::Slots;
 use std::sync::Arc;
 
 use model::{Map, Result, Set};
 
+use super::cost::CostModel;
 use super::{Planner, Stream, operator};
-use crate::binder::tree::{BoundClause, BoundSubquery, BoundUnion};
+use crate::binder::tree::{BoundClause, BoundSubquery, BoundUnion, QueryGraph};
 use crate::plan::ExpressionKind as Kind;
 use crate::plan::{Expression, ForEachResult, NewEdge, NewNode, Operator, OperatorKind, SetItem, SlotId};
 
@@ -267,5 +268,15 @@ impl SubqueryPlanner for Subqueries<'_> {
         wanted: &[SlotId],
     ) -> Result<Operator> {
         Planner::new(self.context, self.config, slots).subplan(clauses, outer, wanted)
+    }
+}
+
+impl PatternPlanner for Subqueries<'_> {
+    fn plan(&self, slots: &mut Slots, graph: QueryGraph) -> Result<Operator> {
+        Planner::new(self.context, self.config, slots).pattern(graph)
+    }
+
+    fn edges(&self, types: &[Arc<str>]) -> f64 {
+        CostModel::new(self.context).edges(types)
     }
 }
