@@ -31,7 +31,7 @@ pub(crate) trait PatternPlanner {
 /// Work from which on another plan is looked for, in rows.
 const WORK_MIN: f64 = 20_000.0;
 /// Times by which the other plan must be cheaper: its nodes may be found several times before they are kept, and sizes are estimates.
-const ADVANTAGE: f64 = 10.0;
+const ADVANTAGE: f64 = 5.0;
 /// Work of a node that a scan reads, in rows of other operators.
 const SCANNED_ROW: f64 = 0.25;
 
@@ -94,19 +94,26 @@ fn joined(
 
 /// Work of a plan of which only distinct rows are wanted, in rows that its operators give.
 fn work(plan: &Operator, planner: &dyn PatternPlanner) -> f64 {
-    let rows = plan.estimated_rows;
-    let of_operator = match &plan.kind {
-        OperatorKind::NodeScan { .. } => rows * SCANNED_ROW,
+    work_and_share(plan, planner).0
+}
+
+/// The work of a plan, and the share of the rows it is expected to give that are left if its paths are searched for their ends.
+fn work_and_share(plan: &Operator, planner: &dyn PatternPlanner) -> (f64, f64) {
+    let inputs = plan.inputs().into_iter().map(|input| work_and_share(input, planner));
+    let (below, share) = inputs.fold((0.0, 1.0), |(all, share), (work, its)| (all + work, f64::min(share, its)));
+    let rows = plan.estimated_rows * share;
+    match &plan.kind {
+        OperatorKind::NodeScan { .. } => (below + rows * SCANNED_ROW, share),
         OperatorKind::VariableExpand { input, direction, types, min, distinct_from, filter, .. } => {
             // A search for ends looks at each edge once, one for all starts if paths need not differ from other edges.
             let is_together = *min <= 1 && distinct_from.is_empty() && filter.is_none();
-            let searches = if is_together { 1.0 } else { input.estimated_rows };
+            let searches = if is_together { 1.0 } else { input.estimated_rows * share };
             let ways = if *direction == Direction::Both { 2.0 } else { 1.0 };
-            rows.min(searches * ways * planner.edges(types))
+            let found = rows.min(searches * ways * planner.edges(types));
+            (below + found, if rows > 0.0 { share * found / rows } else { share })
         }
-        _ => rows,
-    };
-    of_operator + plan.inputs().into_iter().map(|input| work(input, planner)).sum::<f64>()
+        _ => (below + rows, share),
+    }
 }
 
 /// The pattern that a subplan matches, and the node of the row that it starts from; `None` if it does more, or starts from more.

@@ -270,11 +270,12 @@ impl<'a> CostModel<'a> {
             let label = labels(slot)?.iter().find(|label| self.is_unique(label, key))?;
             Some(1.0 / self.label(label).max(1.0))
         };
-        let sketched = |side: &Expression| {
+        let sketched = |side: &Expression, other: &Expression| {
             let (slot, key) = property_of_slot(side)?;
+            let share = |label: &str| self.share_of_value(label, key, other);
             match labels(slot)? {
-                [] => self.share_of_all(key, |label| self.equal_share(label, key)),
-                labels => labels.iter().filter_map(|label| self.equal_share(label, key)).reduce(f64::min),
+                [] => self.share_of_all(key, share),
+                labels => labels.iter().filter_map(|label| share(label)).reduce(f64::min),
             }
         };
         // An index suggests selective values: its distinct values are estimated as the square root of the nodes.
@@ -283,8 +284,8 @@ impl<'a> CostModel<'a> {
             let label = labels(slot)?.iter().find(|label| self.is_indexed(label, key))?;
             Some((1.0 / self.label(label).max(1.0).sqrt()).min(EQUALITY))
         };
-        let either = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
-        let known = either(unique(left), unique(right)).or_else(|| either(sketched(left), sketched(right)));
+        let known =
+            either(unique(left), unique(right)).or_else(|| either(sketched(left, right), sketched(right, left)));
         known.or_else(|| either(indexed(left), indexed(right))).unwrap_or(EQUALITY)
     }
 
@@ -297,6 +298,14 @@ impl<'a> CostModel<'a> {
     /// The share of a label's nodes that have one certain value, as sketches tell.
     pub(super) fn equal_share(&self, label: &str, key: &str) -> Option<f64> {
         self.values(label, key).map(ValueSketch::equal_share)
+    }
+
+    /// The share of a label's nodes whose value is that of an expression; fewer for a number beyond all that were seen.
+    fn share_of_value(&self, label: &str, key: &str, value: &Expression) -> Option<f64> {
+        let end = Some(End { value, is_inclusive: true });
+        let is_number = number(value).is_some();
+        let of_range = is_number.then(|| self.range_share(label, key, end, end)).flatten();
+        either(self.equal_share(label, key), of_range)
     }
 
     /// A share of all nodes, from that of the nodes of each label that has a sketch of the property. A node with several labels counts
@@ -411,6 +420,11 @@ impl<'e> Bound<'e> {
             _ => None,
         }
     }
+}
+
+/// The lesser of two shares, so far as they are known.
+fn either(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::min)
 }
 
 fn number(expression: &Expression) -> Option<f64> {
