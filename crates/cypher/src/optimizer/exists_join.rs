@@ -105,8 +105,8 @@ fn work_and_share(plan: &Operator, planner: &dyn PatternPlanner) -> (f64, f64) {
     match &plan.kind {
         OperatorKind::NodeScan { .. } => (below + rows * SCANNED_ROW, share),
         OperatorKind::VariableExpand { input, direction, types, min, distinct_from, filter, .. } => {
-            // A search for ends looks at each edge once, one for all starts if paths need not differ from other edges.
-            let is_together = *min <= 1 && distinct_from.is_empty() && filter.is_none();
+            // A search for ends looks at each edge once, one for all starts if paths need not differ from more than one other edge.
+            let is_together = *min <= 1 && distinct_from.len() <= 1 && filter.is_none();
             let searches = if is_together { 1.0 } else { input.estimated_rows * share };
             let ways = if *direction == Direction::Both { 2.0 } else { 1.0 };
             let found = rows.min(searches * ways * planner.edges(types));

@@ -76,11 +76,16 @@ impl Order<'_> {
 
     /// The most searches that find the ends of a path: one for all of its starts, if these are not needed any more.
     fn searches(&self, state: &State, read: &Set<SlotId>, path: usize, from_left: bool) -> f64 {
-        let edge = &self.problem.graph.edges[path];
-        let to = if from_left { edge.right } else { edge.left };
-        let mut others = self.problem.graph.edges.iter().enumerate().filter(|(other, _)| *other != path);
-        let is_alone = edge.filter.is_none() && !others.any(|(_, other)| other.may_equal(edge));
-        if !is_alone || !matches!(edge.length, EdgeLength::Variable { min: 0..=1, .. }) {
+        let edges = &self.problem.graph.edges;
+        let edge = &edges[path];
+        let (from, to) = if from_left { (edge.left, edge.right) } else { (edge.right, edge.left) };
+        // Paths may have to differ from one edge, that which leads to their start.
+        let others = edges.iter().enumerate().filter(|(other, _)| *other != path);
+        let compared: Vec<&GraphEdge> = others.map(|(_, other)| other).filter(|other| other.may_equal(edge)).collect();
+        let leads_here =
+            |other: &&GraphEdge| other.length == EdgeLength::One && [other.left, other.right].contains(&from);
+        let is_alike = edge.filter.is_none() && compared.len() <= 1 && compared.iter().all(leads_here);
+        if !is_alike || !matches!(edge.length, EdgeLength::Variable { min: 0..=1, .. }) {
             return f64::INFINITY;
         }
         let mut edges_done = state.edges_done.clone();

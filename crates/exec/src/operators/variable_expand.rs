@@ -102,13 +102,15 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     // Where nobody asks for the end either, a path is as good as its first part.
     let max = if may_merge && !into && !gives_node { Some(*min) } else { *max };
     let is_long = max.is_none_or(|max| max >= FAR_EDGES_MIN);
-    let only_ends = may_merge && (distinct_from.is_empty() || is_long);
+    let (keep, kept) = keep(&layout, demand);
+    let is_together = keep.is_empty() && distinct_from.len() == 1;
+    let only_ends = may_merge && (distinct_from.is_empty() || is_long || is_together);
     let round = if only_ends && *min == 1 && *direction == Direction::Both && !repeats {
         Some(Pattern::round(lowering, (types, max), plan_filter, SearchSelector::Shortest(1), &layout)?)
     } else {
         None
     };
-    let (keep, mut layout) = keep(&layout, demand);
+    let mut layout = kept;
     if let Some(edges) = edges.filter(|_| gives_edges) {
         layout.push(edges);
     }

@@ -199,19 +199,41 @@ fn ends_of_paths_from_several_starts() {
             format!("MATCH (a:N {{id: {source}}}), (b:N {{id: {target}}}) CREATE (a)-[:E]->(b)")
         }));
         let bench = Bench::new(&statements);
+        let ends_of = |starts: BTreeSet<(u64, Option<usize>)>, way, (min, max)| {
+            let reached = starts.into_iter().flat_map(|(start, used)| {
+                let paths = trails(&edges, way, start, max).into_iter();
+                paths.filter(move |(path, _)| path.len() >= min && used.is_none_or(|used| !path.contains(&used)))
+            });
+            let mut ends: Vec<String> =
+                reached.map(|(_, to)| to).collect::<BTreeSet<u64>>().iter().map(u64::to_string).collect();
+            ends.sort();
+            ends
+        };
         for (way, max) in [(Way::Out, 3), (Way::In, 2), (Way::Both, 1), (Way::Both, 2), (Way::Both, 4)] {
+            let min = random.below(2) as usize;
+            let before = [Way::Out, Way::In, Way::Both][random.index(3)];
             let starts: Vec<u64> = (0..1 + random.below(4)).map(|_| random.below(nodes)).collect();
-            let reached = starts.iter().flat_map(|&start| trails(&edges, way, start, max));
-            let ends: BTreeSet<u64> = reached.filter(|(path, _)| !path.is_empty()).map(|(_, to)| to).collect();
-            let mut expected: Vec<String> = ends.iter().map(u64::to_string).collect();
-            expected.sort();
-            let path = way.pattern(&format!("*1..{max}"));
-            let there = format!("MATCH (a:N) WHERE a.id IN {starts:?} WITH a MATCH (a){path}(b) RETURN DISTINCT b.id");
-            for (batch_rows, threads) in [(1, 1), (2_048, 1), (3, 3)] {
-                let settings = RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
-                let (found, plan) =
-                    bench.run(&there, &OptimizerConfig::default(), settings).unwrap_or_else(|error| panic!("{error}"));
-                assert_eq!(found, expected, "{place}\n{there}\n{plan}");
+            let path = way.pattern(&format!("*{min}..{max}"));
+            let some = format!("MATCH (a:N) WHERE a.id IN {starts:?} WITH a MATCH (a)");
+            let behind = starts.iter().flat_map(|&start| {
+                let edges = edges.iter().enumerate();
+                edges.filter_map(move |(place, &edge)| Some((before.follow(edge, start)?, Some(place))))
+            });
+            let cases = [
+                (
+                    format!("{some}{path}(b)"),
+                    ends_of(starts.iter().map(|&start| (start, None)).collect(), way, (min, max)),
+                ),
+                (format!("{some}{}(m){path}(b)", before.pattern("e")), ends_of(behind.collect(), way, (min, max))),
+            ];
+            for (matched, expected) in cases {
+                let query = format!("{matched} RETURN DISTINCT b.id");
+                for (batch_rows, threads) in [(1, 1), (2_048, 1), (3, 3)] {
+                    let settings = RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
+                    let found = bench.run(&query, &OptimizerConfig::default(), settings);
+                    let (found, plan) = found.unwrap_or_else(|error| panic!("{error}"));
+                    assert_eq!(found, expected, "{place}\n{query}\n{plan}");
+                }
             }
         }
     }

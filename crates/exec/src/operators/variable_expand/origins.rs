@@ -1,18 +1,21 @@
-//! The distinct ends of paths of at least one edge, in any direction, from several starts.
+//! The distinct ends of paths from several starts, where it matters from which of them a path comes: in any direction the way back
+//! along the edge just walked is no path, and the paths of a start may have to differ from the edge that led to it.
 //!
 //! A breadth-first search takes along which start it came from. A node takes two different starts at most, the nearest ones: any third
-//! is no nearer to what lies beyond. A start at which another one arrives is an end, and so is every other node that is reached. Only
-//! starts that no other one is near to are asked for a way round.
+//! is no nearer to what lies beyond, and no search comes back to its own start. Of the shortest path to a node only the first edge
+//! touches its start, so an edge there that is used already is left out of the first step. A start at which another one arrives is an
+//! end, and so is every other node that is reached. Only starts that no other one is near to are asked for a way back to themselves.
 //!
-//! Cost: each edge four times at most, and the searches for ways round. Memory: some 40 bytes for each node reached.
+//! Cost: each edge four times at most, and the searches for ways back. Memory: some 40 bytes for each node reached.
 
-use model::{EdgeBatch, Map, NodeId, Result};
+use model::store::EdgeIds;
+use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Expand, Map, NodeId, Result, Value};
 
 use super::reach::Reach;
+use super::round::{has_way_back, has_way_round};
+use super::used::Used;
 use crate::memory::Charge;
-use crate::operators::path_search::Pattern;
 use crate::runtime::Runtime;
-use crate::spill::Records;
 use crate::visited::fits;
 
 /// Approximate bytes of a reached node, with its place among those of a level.
@@ -20,77 +23,165 @@ const NODE_BYTES: usize = 40;
 /// Stands for no start.
 const NONE: u32 = u32::MAX;
 
+/// A node that rows start from.
+#[derive(Clone, Copy)]
+pub(super) struct Start {
+    pub(super) node: NodeId,
+    /// The edge of each row at the node, which its paths must not go along; up to two different ones.
+    used: [Option<EdgeValue>; 2],
+    /// Whether paths may go along any edge: a row has none, or three rows have different ones, two of which a path back to the
+    /// node can have at most.
+    is_free: bool,
+}
+
+impl Start {
+    /// Rows that have used no edge.
+    pub(super) fn free(node: NodeId) -> Start {
+        Start { node, used: [None; 2], is_free: true }
+    }
+
+    /// A row that has used an edge at the node.
+    pub(super) fn behind(node: NodeId, edge: EdgeValue) -> Start {
+        Start { node, used: [Some(edge), None], is_free: false }
+    }
+
+    /// Adds a row that has used an edge at the node.
+    pub(super) fn add(&mut self, edge: EdgeValue) {
+        match &mut self.used {
+            _ if self.is_free => {}
+            [Some(known), _] | [_, Some(known)] if known.id == edge.id => {}
+            [_, second @ None] => *second = Some(edge),
+            _ => *self = Start::free(self.node),
+        }
+    }
+
+    /// The edges that its rows have used, of which those of one row at a time must be left out; `None` stands for no edge.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Option<EdgeValue>> + use<> {
+        let free = self.is_free.then_some(None);
+        free.into_iter().chain(self.used.into_iter().filter(|edge| edge.is_some()))
+    }
+
+    /// The edge that no path begins with.
+    fn left_out(&self) -> Option<EdgeValue> {
+        if self.used[1].is_none() { self.used[0] } else { None }
+    }
+}
+
+/// A column of the edges that rows have used.
+pub(super) fn used_column(edges: impl Iterator<Item = Option<EdgeValue>>) -> Column {
+    Column::new(ColumnData::Value(edges.map(|edge| edge.map_or(Value::Null, Value::Edge)).collect()))
+}
+
 /// The nearest starts of each node that was reached.
 struct Origins<'r> {
     of: Map<NodeId, [u32; 2]>,
     charge: Charge<'r>,
 }
 
-/// The ends of paths from these starts; `None` if they do not fit into memory.
-pub(super) fn ends<'r>(
-    runtime: &Runtime<'r>,
-    reach: &mut Reach<'_, 'r>,
-    round: &Pattern,
-    starts: &mut Records<'r, NodeId>,
+/// The ends of paths of at least `min` edges, 0 or 1, from these starts; `None` if they do not fit into memory.
+pub(super) fn ends(
+    runtime: &Runtime<'_>,
+    reach: &Reach<'_, '_>,
+    min: u32,
+    starts: &[Start],
 ) -> Result<Option<Vec<NodeId>>> {
     let mut origins = Origins { of: Map::default(), charge: reach.charge.another() };
-    if starts.len() >= u64::from(NONE) || !fits(&mut origins.charge, starts.len() as usize * NODE_BYTES) {
+    if starts.len() >= NONE as usize || !fits(&mut origins.charge, starts.len() * NODE_BYTES) {
         return Ok(None);
     }
-    let (mut all, mut buffer) = (Vec::with_capacity(starts.len() as usize), Vec::new());
-    while (all.len() as u64) < starts.len() {
-        all.extend_from_slice(starts.piece(all.len() as u64, &mut buffer)?);
-    }
-    if !origins.search(runtime, reach, &all)? {
+    if !origins.search(runtime, reach, starts)? {
         return Ok(None);
     }
-    let is_alone = |start: &&NodeId| origins.of.get(start).is_some_and(|[_, second]| *second == NONE);
-    let alone: Vec<NodeId> = all.iter().filter(is_alone).copied().collect();
-    let mut missed = Vec::new();
+    let is_alone = |start: &&Start| origins.of.get(&start.node).is_some_and(|[_, second]| *second == NONE);
+    let alone: Vec<Start> = starts.iter().filter(|_| min > 0).filter(is_alone).copied().collect();
     for start in alone {
-        if !reach.has_way_round(round, 0, start)? {
-            missed.push(start);
+        match comes_back(runtime, reach, &start)? {
+            Some(true) => {}
+            Some(false) => drop(origins.of.remove(&start.node)),
+            None => return Ok(None),
         }
-    }
-    for start in &missed {
-        origins.of.remove(start);
     }
     Ok(Some(origins.of.into_keys().collect()))
 }
 
+/// True if a path of a row leads back to its start; `None` if that does not fit into memory.
+fn comes_back(runtime: &Runtime<'_>, reach: &Reach<'_, '_>, start: &Start) -> Result<Option<bool>> {
+    let Some(expansion) = &reach.expansion else { return Ok(Some(false)) };
+    let way = if expansion.direction == Direction::Both { has_way_round } else { has_way_back };
+    for edge in start.rows() {
+        let edges = (expansion, &Used::of_edges(edge));
+        match way(runtime, edges, reach.most_edges(), &mut reach.charge.another(), start.node)? {
+            Some(false) => {}
+            found => return Ok(found),
+        }
+    }
+    Ok(Some(false))
+}
+
+/// The nodes of a level, and the start that each was reached from.
+#[derive(Default)]
+struct Level {
+    nodes: Vec<NodeId>,
+    origins: Vec<u32>,
+}
+
 impl Origins<'_> {
     /// Finds the nearest starts of all nodes that are near enough; false if they do not fit into memory.
-    fn search(&mut self, runtime: &Runtime<'_>, reach: &Reach<'_, '_>, starts: &[NodeId]) -> Result<bool> {
-        let mut frontier: (Vec<NodeId>, Vec<u32>) = starts.iter().copied().zip(0..).unzip();
-        self.of.extend(starts.iter().zip(0..).map(|(&start, number)| (start, [number, NONE])));
-        let Some(expansion) = &reach.expansion else { return Ok(true) };
-        let guard = runtime.view();
-        let mut batch = EdgeBatch::default();
-        let mut length = 0;
-        while !frontier.0.is_empty() && length < reach.most_edges() {
-            let mut next = (Vec::new(), Vec::new());
-            let mut cursor = guard.view().expand(&frontier.0, expansion)?;
-            while cursor.next(&mut batch)? {
-                runtime.environment.interrupt.check()?;
-                for (&input, &node) in batch.inputs.iter().zip(&batch.neighbors) {
-                    let origin = frontier.1[input as usize];
-                    let nearest = self.of.entry(node).or_insert([NONE; 2]);
-                    let Some(free) = nearest.iter().position(|&known| known == NONE || known == origin) else {
-                        continue;
-                    };
-                    if nearest[free] == NONE {
-                        nearest[free] = origin;
-                        next.0.push(node);
-                        next.1.push(origin);
-                    }
-                }
-                if !fits(&mut self.charge, (self.of.len() + next.0.len()) * NODE_BYTES) {
-                    return Ok(false);
-                }
-            }
-            drop(cursor);
-            (frontier, length) = (next, length + 1);
+    fn search(&mut self, runtime: &Runtime<'_>, reach: &Reach<'_, '_>, starts: &[Start]) -> Result<bool> {
+        let Some(expansion) = &reach.expansion else {
+            self.of.extend(starts.iter().zip(0..).map(|(start, number)| (start.node, [number, NONE])));
+            return Ok(true);
+        };
+        let mut first = Level::default();
+        for (start, number) in starts.iter().zip(0..) {
+            self.of.insert(start.node, [number, NONE]);
+            first.nodes.push(start.node);
+            first.origins.push(number);
+        }
+        let leaves_out = starts.iter().any(|start| start.left_out().is_some());
+        let with_ids = Expand { edge_ids: EdgeIds::Include, ..expansion.clone() };
+        let (mut level, mut length) = (first, 0);
+        while !level.nodes.is_empty() && length < reach.most_edges() {
+            let is_first = length == 0 && leaves_out;
+            let left_out = |origin: u32| starts[origin as usize].left_out().filter(|_| is_first);
+            let expansion = if is_first { &with_ids } else { expansion };
+            let Some(next) = self.step(runtime, expansion, &level, left_out)? else { return Ok(false) };
+            (level, length) = (next, length + 1);
         }
         Ok(true)
+    }
+
+    /// The nodes at which a start arrives by one more edge; `None` if they do not fit into memory.
+    fn step(
+        &mut self,
+        runtime: &Runtime<'_>,
+        expansion: &Expand,
+        level: &Level,
+        left_out: impl Fn(u32) -> Option<EdgeValue>,
+    ) -> Result<Option<Level>> {
+        let mut next = Level::default();
+        let mut batch = EdgeBatch::default();
+        let guard = runtime.view();
+        let mut cursor = guard.view().expand(&level.nodes, expansion)?;
+        while cursor.next(&mut batch)? {
+            runtime.environment.interrupt.check()?;
+            for (row, (&input, &node)) in batch.inputs.iter().zip(&batch.neighbors).enumerate() {
+                let origin = level.origins[input as usize];
+                if left_out(origin).is_some_and(|edge| edge.id == batch.edges[row]) {
+                    continue;
+                }
+                let nearest = self.of.entry(node).or_insert([NONE; 2]);
+                let Some(place) = nearest.iter().position(|&known| known == NONE || known == origin) else { continue };
+                if nearest[place] == NONE {
+                    nearest[place] = origin;
+                    next.nodes.push(node);
+                    next.origins.push(origin);
+                }
+            }
+            if !fits(&mut self.charge, (self.of.len() + next.nodes.len()) * NODE_BYTES) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(next))
     }
 }

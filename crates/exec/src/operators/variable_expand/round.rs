@@ -1,4 +1,4 @@
-//! Ways round: whether a path in any direction leads from a node back to it.
+//! Ways back: whether a path leads from a node to itself, along the direction of edges or in any.
 //!
 //! A breadth-first search knows of each node the neighbor of the start by way of which it came there first: its branch. A way round
 //! exists where an edge joins two branches, where two edges lead to one neighbor, or where one leads to the start itself. Once all
@@ -7,7 +7,7 @@
 //! Cost: each edge twice at most, and where nodes lie on short cycles a few. Memory: some 32 bytes for each node reached.
 
 use model::store::EdgeIds;
-use model::{EdgeBatch, Expand, Map, NodeId, Result};
+use model::{EdgeBatch, Expand, Map, NodeId, Result, Set};
 
 use super::used::Used;
 use crate::memory::Charge;
@@ -67,6 +67,47 @@ pub(super) fn has_way_round(
                         return Ok(Some(true));
                     }
                     Some(_) => {}
+                }
+            }
+            if !fits(charge, (reached.len() + next.len()) * NODE_BYTES) {
+                return Ok(None);
+            }
+        }
+        drop(cursor);
+        (frontier, length) = (next, length + 1);
+    }
+    Ok(Some(false))
+}
+
+/// True if there is a way of at most `max` edges along their direction, without some that are used already; `None` if the search does
+/// not fit into memory.
+pub(super) fn has_way_back(
+    runtime: &Runtime<'_>,
+    (expansion, used): (&Expand, &Used),
+    max: u32,
+    charge: &mut Charge<'_>,
+    start: NodeId,
+) -> Result<Option<bool>> {
+    let edge_ids = if used.is_empty() { EdgeIds::Omit } else { EdgeIds::Include };
+    let expansion = &Expand { edge_ids, ..expansion.clone() };
+    let mut reached: Set<NodeId> = Set::default();
+    let (mut frontier, mut length) = (vec![start], 0);
+    let mut batch = EdgeBatch::default();
+    let guard = runtime.view();
+    while !frontier.is_empty() && length < max {
+        let mut next = Vec::new();
+        let mut cursor = guard.view().expand(&frontier, expansion)?;
+        while cursor.next(&mut batch)? {
+            runtime.environment.interrupt.check()?;
+            for (row, &node) in batch.neighbors.iter().enumerate() {
+                if !used.is_empty() && used.contains(batch.edges[row]) {
+                    continue;
+                }
+                if node == start {
+                    return Ok(Some(true));
+                }
+                if reached.insert(node) {
+                    next.push(node);
                 }
             }
             if !fits(charge, (reached.len() + next.len()) * NODE_BYTES) {

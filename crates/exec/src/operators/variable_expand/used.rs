@@ -20,6 +20,13 @@ impl Used {
         used
     }
 
+    /// These edges.
+    pub(super) fn of_edges(edges: impl IntoIterator<Item = EdgeValue>) -> Used {
+        let mut used = Used::default();
+        edges.into_iter().for_each(|edge| used.add_edge(&edge));
+        used
+    }
+
     fn add(&mut self, column: &Column, row: usize) {
         if let Some(edge) = edge_at(column, row) {
             return self.add_edge(&edge);
