@@ -154,9 +154,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Plans a pattern by itself.
-    pub(crate) fn pattern(&mut self, graph: QueryGraph) -> Result<Operator> {
+    pub(crate) fn pattern(&mut self, graph: QueryGraph, read_once: Option<SlotId>) -> Result<Operator> {
         let mut stream = Stream::unit();
-        self.graph(&mut stream, graph, None)?;
+        self.graph(&mut stream, graph, read_once.map(|slot| Set::from_iter([slot])))?;
         Ok(stream.operator)
     }
 

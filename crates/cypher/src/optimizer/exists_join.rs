@@ -21,8 +21,8 @@ use crate::slots::Slots;
 
 /// Plans patterns by themselves.
 pub(crate) trait PatternPlanner {
-    /// The plan of a pattern.
-    fn plan(&self, slots: &mut Slots, graph: QueryGraph) -> Result<Operator>;
+    /// The plan of a pattern; if it does not matter how often a match comes, only one node of the matches is read.
+    fn plan(&self, slots: &mut Slots, graph: QueryGraph, read_once: Option<SlotId>) -> Result<Operator>;
 
     /// Edges of any of the types; all if there are none.
     fn edges(&self, types: &[Arc<str>]) -> f64;
@@ -82,7 +82,11 @@ fn joined(
     }
     let found = slots.unnamed(SlotKind::Node);
     rename(&mut graph, outer, found);
-    let plan = planner.plan(slots, graph).ok().filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
+    let has_paths = graph.edges.iter().any(|edge| edge.length != EdgeLength::One);
+    let plan = planner
+        .plan(slots, graph, has_paths.then_some(found))
+        .ok()
+        .filter(|plan| is_forced || work(plan) * ADVANTAGE <= walked)?;
     let operator = |kind, estimated_rows| Operator { id: OperatorId(0), estimated_rows, kind };
     let nodes = plan.estimated_rows.min(rows);
     let right = Box::new(operator(OperatorKind::Distinct { input: Box::new(plan), slots: vec![found] }, nodes));

@@ -2,7 +2,7 @@
 //!
 //! Before: a `Distinct`, or an aggregation for which it does not matter how often a row comes, over steps that give nothing that it
 //! reads. After: these steps are the subplan of a `SemiApply` over the rows that it reads, under a `Limit` of one row, so
-//! that each of these rows is passed on at its first match.
+//! that each of these rows is passed on at its first match. Optional patterns of which nothing is read are dropped.
 //! Leaves: steps that are expected to give few rows for each of those, which cost less all at once than one by one; steps whose rows
 //! are counted. Conditions are not asked of further matches, as in `EXISTS`.
 
@@ -30,9 +30,16 @@ pub(super) fn rewrite_all(root: &mut Operator, of_rule: Use) -> bool {
 fn rewrite(operator: &mut Operator, of_rule: Use) -> bool {
     // Of a `Distinct` that is read in part the same is asked.
     let Some(reader) = Reader::of(operator, Read::Whole).filter(|reader| !reader.counts()) else { return false };
+    let mut dropped = false;
+    while let OperatorKind::Optional { input, slots, .. } = &mut reader.input.kind
+        && !slots.iter().any(|slot| reader.needed.contains(slot))
+    {
+        **reader.input = take_input(input);
+        dropped = true;
+    }
     let steps = unread_steps(reader.input, &reader.needed);
     if steps == 0 || of_rule == Use::Cheaper && !pays(reader.input, steps) {
-        return false;
+        return dropped;
     }
     let mut walked = take_input(reader.input);
     let mut slots: Vec<SlotId> = used_by(&walked, steps).into_iter().collect();

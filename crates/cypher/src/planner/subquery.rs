@@ -272,8 +272,8 @@ impl SubqueryPlanner for Subqueries<'_> {
 }
 
 impl PatternPlanner for Subqueries<'_> {
-    fn plan(&self, slots: &mut Slots, graph: QueryGraph) -> Result<Operator> {
-        Planner::new(self.context, self.config, slots).pattern(graph)
+    fn plan(&self, slots: &mut Slots, graph: QueryGraph, read_once: Option<SlotId>) -> Result<Operator> {
+        Planner::new(self.context, self.config, slots).pattern(graph, read_once)
     }
 
     fn edges(&self, types: &[Arc<str>]) -> f64 {

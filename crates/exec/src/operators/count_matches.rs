@@ -59,7 +59,9 @@ pub(crate) fn lower(
     }
     let roots: Vec<SlotId> = trees.iter().map(|tree| tree.slot).collect();
     let has_distinct_roots = matches!(roots.as_slice(), [root] if is_scan_of(input, *root));
-    let (input, layout) = lowering.lower(input, &demand.clone().without([&count]).and_slots(&roots).of_every_row())?;
+    let gives_count = demand.slots.contains(&count);
+    let below = demand.clone().without([&count]).and_slots(&roots);
+    let (input, layout) = lowering.lower(input, &if gives_count { below.of_every_row() } else { below })?;
     let mut compiler = Compiler::new(lowering);
     let mut compiled = Vec::with_capacity(trees.len());
     for tree in trees {
@@ -67,7 +69,6 @@ pub(crate) fn lower(
     }
     let (tables, lists) = (compiler.tables, compiler.lists);
     let (keep, mut layout) = keep(&layout, demand);
-    let gives_count = demand.slots.contains(&count);
     if gives_count {
         layout.push(count);
     }

@@ -1,6 +1,6 @@
 //! `Limit`: the first rows. What is below it stops early, except for writes, which always run to their end.
 
-use cypher::plan::{Expression, Operator};
+use cypher::plan::{Expression, ExpressionKind, Operator};
 use model::{ErrorKind, Result, Value};
 
 use crate::chunk::Chunk;
@@ -15,7 +15,10 @@ struct Limit {
 
 /// Lowers `Limit`.
 pub(crate) fn lower(lowering: &mut Lowering, input: &Operator, count: &Expression, demand: &Demand) -> Result<Lowered> {
-    let (input, layout) = lowering.lower(input, &demand.clone().of_every_row().of_few())?;
+    // Of equal rows, the first is as good as all.
+    let is_one = matches!(count.kind, ExpressionKind::Literal(Value::Int(0..=1)));
+    let below = if is_one { demand.clone() } else { demand.clone().of_every_row() };
+    let (input, layout) = lowering.lower(input, &below.of_few())?;
     let count = lowering.compile(count, &Default::default())?;
     Ok((Box::new(Limit { input, count }), layout))
 }

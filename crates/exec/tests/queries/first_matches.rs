@@ -57,6 +57,27 @@ fn rows_are_those_of_all_matches() {
     }
 }
 
+/// Optional patterns of which nothing is read are not matched, unless their matches are counted.
+#[test]
+fn unread_optional_patterns_are_dropped() {
+    let bench = Bench::new(&GRAPH.iter().map(ToString::to_string).collect::<Vec<_>>());
+    for (query, is_dropped) in [
+        ("MATCH (a:N) OPTIONAL MATCH (a)-[:F]->(b)-[:E]->(c) WHERE b.v = c.v RETURN count(DISTINCT a), max(a.v)", true),
+        ("MATCH (a:N) OPTIONAL MATCH (a)-[:F]->(b) OPTIONAL MATCH (b)-[:E]-(c) RETURN DISTINCT a.v AS v", true),
+        ("MATCH (a:N) OPTIONAL MATCH (a)-[:F]->(b) RETURN count(DISTINCT b)", false),
+        ("MATCH (a:N) OPTIONAL MATCH (a)-[r:F]->(b) WHERE r.w > 1 RETURN count(a), count(*)", false),
+    ] {
+        let rows = |first_matches| {
+            let config = OptimizerConfig { first_matches, count_matches: false, ..OptimizerConfig::default() };
+            bench.run(query, &config, RunSettings::default()).unwrap_or_else(|error| panic!("{error}\n{query}"))
+        };
+        let (expected, _) = rows(Use::Never);
+        let (found, plan) = rows(Use::Cheaper);
+        assert_eq!(found, expected, "{query}\n{plan}");
+        assert_eq!(plan.contains("Optional"), !is_dropped, "{query}\n{plan}");
+    }
+}
+
 #[test]
 fn further_matches_are_not_made() {
     let store = store_of(GRAPH, 2_048);
