@@ -95,6 +95,11 @@ pub(super) struct CountDistinct {
     counts: Vec<i64>,
 }
 
+/// True if all may be told apart by bits.
+fn are_small(integers: &[i64]) -> bool {
+    integers.iter().fold(true, |all, integer| all & (0..SMALL_BELOW).contains(integer))
+}
+
 /// Pairs of a group and an integer. Small integers of the first group, which often is the only one, are a set of bits.
 #[derive(Default)]
 struct Integers {
@@ -175,11 +180,15 @@ impl Aggregator for CountDistinct {
         }
         match (&column.data, groups) {
             (ColumnData::Node(nodes), Groups::One(_)) if column.validity.is_none() => {
-                self.counts[0] += self.nodes[0].insert_all(nodes) as i64;
+                self.counts[0] += self.nodes[0].insert_all(nodes.iter().copied()) as i64;
             }
             (ColumnData::Node(nodes), groups) => for_each_value(groups, column, |row, group| {
                 self.counts[group] += i64::from(self.nodes[group].insert(nodes[row]));
             }),
+            (ColumnData::Int(integers), Groups::One(_)) if column.validity.is_none() && are_small(integers) => {
+                let small = integers.iter().map(|&integer| NodeId(integer as u64));
+                self.counts[0] += self.integers.small.insert_all(small) as i64;
+            }
             (ColumnData::Int(integers), groups) => for_each_value(groups, column, |row, group| {
                 self.counts[group] += i64::from(self.integers.insert(group as u32, integers[row]));
             }),
