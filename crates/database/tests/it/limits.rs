@@ -87,6 +87,31 @@ fn a_timeout_ends_every_operator() {
     }
 }
 
+/// Very many paths from both ends meet in the nodes between them, and none of them make one path: that was compared to its end.
+#[test]
+fn a_timeout_is_kept_where_paths_meet_in_vain() {
+    let folder = Folder::new();
+    let database = Database::open(&folder.join("store.knot"), Config::default()).expect("a store can be opened");
+    let mut session = database.session();
+    for text in [
+        "UNWIND range(0, 2999) AS i CREATE (:N {id: i, k: i * 7919 % 11})",
+        "CREATE INDEX FOR (n:N) ON (n.id)",
+        "UNWIND range(1, 9000) AS i MATCH (a:N {id: i * 7919 % 3000}), (b:N {id: (i * 104729 + i * i) % 3000}) CREATE (a)-[:R]->(b)",
+    ] {
+        session.query(text, &Parameters::default()).expect(text);
+    }
+    for text in [
+        "MATCH (b) WHERE EXISTS { MATCH (a)-[*2..]-(b) WHERE a.k > 999 } RETURN count(b)",
+        "MATCH (a)-[:R*2..]-(c) RETURN min(c.k), max(a.k)",
+    ] {
+        session.set_timeout(Some(Duration::from_millis(200)));
+        let began = std::time::Instant::now();
+        let outcome = session.query(text, &Parameters::default());
+        assert!(outcome.is_ok() || outcome.is_err_and(|error| error.code() == ErrorCode::Timeout), "{text}");
+        assert!(began.elapsed() < Duration::from_secs(4), "{text}: {:?}", began.elapsed());
+    }
+}
+
 #[test]
 fn a_cancel_ends_every_operator() {
     let fixture = Fixture::new();

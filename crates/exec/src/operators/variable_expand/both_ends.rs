@@ -24,6 +24,8 @@ const HELD_BYTES_MAX: usize = 256 << 20;
 const HELD_SHARE: usize = 4;
 /// Bytes of an entry in the tables of a step.
 const ENTRY_BYTES: usize = 48;
+/// Paths that are compared between two looks at the interrupt.
+const COMPARED_PATHS: u64 = 1 << 8;
 /// Stands for the beginning of a path, and for the end of a chain.
 const NONE: u32 = u32::MAX;
 
@@ -113,6 +115,8 @@ pub(super) struct BothEnds<'w, 'r> {
     part: usize,
     /// Edges that were looked at.
     pub(super) followed: u64,
+    /// Paths of both sides that were compared.
+    compared: u64,
     charge: Charge<'r>,
 }
 
@@ -147,7 +151,7 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         // If a few are enough, the first is given at once.
         let part = if expand.few { 1 } else { runtime.environment.settings.batch_rows.max(1) };
         let found = Found::default();
-        BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found, part, followed: 0, charge }
+        BothEnds { expand, runtime, chunk, aim, pairs, done, sides, found, part, followed: 0, compared: 0, charge }
     }
 
     /// Looks for paths of at least `min` edges, shorter ones first.
@@ -381,6 +385,11 @@ impl<'w, 'r> BothEnds<'w, 'r> {
         for path in grown {
             let mut next = table.firsts.get(&(path.pair, path.node)).copied();
             while let Some(other) = next.filter(|_| !self.done[path.pair as usize]) {
+                // Very many paths of both sides may meet in a node, and none of them make one path.
+                self.compared += 1;
+                if self.compared.is_multiple_of(COMPARED_PATHS) {
+                    self.runtime.environment.interrupt.check()?;
+                }
                 next = table.next.get(&other).copied();
                 if self.are_disjoint(side, path, other)
                     && self.take(path.pair, |it| it.edges_of(side, path, other), sink)? == Flow::Stop
