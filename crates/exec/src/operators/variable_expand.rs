@@ -99,23 +99,16 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     let gives_edges = edges.is_some_and(|edges| demand.slots.contains(&edges));
     let gives_node = !into && demand.slots.contains(to);
     let may_merge = !gives_edges && running.is_none() && !demand.multiplicity;
-    // Where nobody asks for the end either, a path is as good as its first part.
+    // A path is as good as its first part if nobody asks for the end either.
     let max = if may_merge && !into && !gives_node { Some(*min) } else { *max };
-    let is_long = max.is_none_or(|max| max >= FAR_EDGES_MIN);
     let (keep, kept) = keep(&layout, demand);
-    let is_together = keep.is_empty() && distinct_from.len() == 1;
-    let only_ends = may_merge && (distinct_from.is_empty() || is_long || is_together);
-    let round = if only_ends && *min == 1 && *direction == Direction::Both && !repeats {
-        Some(Pattern::round(lowering, (types, max), plan_filter, SearchSelector::Shortest(1), &layout)?)
-    } else {
-        None
-    };
+    let only_ends = may_merge && pays_to_visit(max, distinct_from.len(), keep.is_empty());
+    let is_round = only_ends && *min == 1 && *direction == Direction::Both && !repeats;
+    let round = || Pattern::round(lowering, (types, max), plan_filter, SearchSelector::Shortest(1), &layout);
+    let round = is_round.then(round).transpose()?;
     let mut layout = kept;
-    if let Some(edges) = edges.filter(|_| gives_edges) {
-        layout.push(edges);
-    }
-    if gives_node {
-        layout.push(*to);
+    for slot in edges.filter(|_| gives_edges).into_iter().chain(gives_node.then_some(*to)) {
+        layout.push(slot);
     }
     let mut expand = VariableExpand {
         input,
@@ -139,6 +132,12 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     };
     expand.last_hop = LastHop::of(&expand);
     Ok((Box::new(expand), layout))
+}
+
+/// True if to visit nodes costs less than to make paths of at most `max` edges that must differ from those in some columns.
+fn pays_to_visit(max: Option<u32>, distinct_from: usize, keeps_nothing: bool) -> bool {
+    let is_long = max.is_none_or(|max| max >= FAR_EDGES_MIN);
+    distinct_from == 0 || is_long || keeps_nothing && distinct_from == 1
 }
 
 /// With fewer edges than this there is little to gain from visiting nodes once, for each length or where edges must differ from others.

@@ -29,7 +29,7 @@ pub(super) struct Start {
     pub(super) node: NodeId,
     /// The edge of each row at the node, which its paths must not go along; up to two different ones.
     used: [Option<EdgeValue>; 2],
-    /// Whether paths may go along any edge: a row has none, or three rows have different ones, two of which a path back to the
+    /// True if paths may go along any edge: a row has none, or three rows have different ones, two of which a path back to the
     /// node can have at most.
     is_free: bool,
 }
