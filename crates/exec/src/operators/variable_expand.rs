@@ -4,10 +4,12 @@
 //! the longest ones the last edge is not kept, but followed as `Expand` does, where nobody asks for the edges ([`last_hop`]).
 //! Paths between two bound nodes grow from both sides ([`both_ends`]). If only the distinct ends matter, nodes are
 //! visited once instead ([`reach`]), for all rows together where nobody asks for the row ([`together`]), for all pairs with a node in
-//! common together ([`shared_end`]), or once for each length below the least ([`far`]).
+//! common together ([`shared_end`]), or once for each length below the least ([`far`]), for all rows together too ([`far_together`]).
 
 mod both_ends;
+mod entries;
 mod far;
+mod far_together;
 mod last_hop;
 mod origins;
 mod reach;
@@ -31,7 +33,6 @@ use crate::operators::path_search::Pattern;
 use crate::rows::{gather_columns, node_at, nodes_in};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
 use both_ends::{Aim, BothEnds, Outcome, Pair};
-use far::{Ends, Far};
 use last_hop::LastHop;
 use shared_end::{Searches, SharedEnd};
 
@@ -102,7 +103,7 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     // A path is as good as its first part if nobody asks for the end either.
     let max = if may_merge && !into && !gives_node { Some(*min) } else { *max };
     let (keep, kept) = keep(&layout, demand);
-    let only_ends = may_merge && pays_to_visit(max, distinct_from.len(), keep.is_empty());
+    let only_ends = may_merge && (keep.is_empty() || pays_to_visit(max, distinct_from.len()));
     let is_round = only_ends && *min == 1 && *direction == Direction::Both && !repeats;
     let round = || Pattern::round(lowering, (types, max), plan_filter, SearchSelector::Shortest(1), &layout);
     let round = is_round.then(round).transpose()?;
@@ -134,10 +135,9 @@ pub(crate) fn lower(lowering: &mut Lowering, kind: &OperatorKind, demand: &Deman
     Ok((Box::new(expand), layout))
 }
 
-/// True if to visit nodes costs less than to make paths of at most `max` edges that must differ from those in some columns.
-fn pays_to_visit(max: Option<u32>, distinct_from: usize, keeps_nothing: bool) -> bool {
-    let is_long = max.is_none_or(|max| max >= FAR_EDGES_MIN);
-    distinct_from == 0 || is_long || keeps_nothing && distinct_from == 1
+/// True if to visit nodes for each row costs less than to make paths of at most `max` edges that must differ from those in some columns.
+fn pays_to_visit(max: Option<u32>, distinct_from: usize) -> bool {
+    distinct_from == 0 || max.is_none_or(|max| max >= FAR_EDGES_MIN)
 }
 
 /// With fewer edges than this there is little to gain from visiting nodes once, for each length or where edges must differ from others.
@@ -204,13 +204,7 @@ impl VariableExpand {
             return walk::Walk::new(self, runtime, chunk, rows, nodes.into_owned(), self.min).run(sink);
         }
         for (row, &start) in rows.into_iter().zip(nodes.iter()) {
-            let flow = match Far::new(self, runtime, chunk, row).search(start, sink)? {
-                Ends::Given(Flow::Stop, _) => Flow::Stop,
-                Ends::Given(Flow::Continue, doubts) => self.pairs(runtime, chunk, Aim::Any, &doubts, self.min, sink)?.0,
-                // Ends may come twice.
-                Ends::TooMany => walk::Walk::new(self, runtime, chunk, vec![row], vec![start], self.min).run(sink)?,
-            };
-            if flow == Flow::Stop {
+            if self.far_of_row(runtime, chunk, row, start, sink)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }

@@ -184,58 +184,101 @@ fn behind_an_edge(edges: &Edges, way: Way, path: &str, (min, max): (usize, usize
     ]
 }
 
+/// Nodes, and the places of the edges that lead there.
+type Behind = BTreeSet<(u64, Vec<usize>)>;
+
+/// The nodes one edge further than some, without an edge twice.
+fn one_further(edges: &Edges, way: Way, rows: &Behind) -> Behind {
+    let longer = |(node, used): &(u64, Vec<usize>)| {
+        let (node, used) = (*node, used.clone());
+        let edges = edges
+            .iter()
+            .enumerate()
+            .filter(move |(place, _)| !used.contains(place))
+            .map(|(place, &edge)| (place, edge));
+        edges.filter_map(move |(place, edge)| Some((way.follow(edge, node)?, place))).collect::<Vec<_>>()
+    };
+    let rows =
+        rows.iter().flat_map(|row| longer(row).into_iter().map(|(to, place)| (to, [&row.1[..], &[place]].concat())));
+    rows.collect()
+}
+
 /// Larger and sparser than those of which all paths are compared.
 #[test]
 fn ends_of_paths_from_several_starts() {
     let seed = seed_or(20_261_130);
     let mut random = SeededRandom::new(seed);
-    for round in 0..20 {
+    for round in 0..21_usize {
         let nodes = 10 + random.below(20);
-        let edges: Edges =
-            (0..nodes + random.below(nodes)).map(|_| (random.below(nodes), random.below(nodes))).collect();
+        // Graphs without any order, trees and chains with a few edges more.
+        let children = [None, Some(1), Some(2)][round % 3];
+        let tree = children.map_or(0, |_| nodes);
+        let mut edges: Edges = (1..tree).map(|node| ((node - 1) / children.unwrap_or(1), node)).collect();
+        let others = if tree > 0 { random.below(4) } else { nodes + random.below(nodes) };
+        edges.extend((0..others).map(|_| (random.below(nodes), random.below(nodes))));
         let place = format!("seed {seed}, round {round}: {edges:?}");
         let mut statements = vec![format!("UNWIND range(0, {}) AS i CREATE (:N {{id: i}})", nodes - 1)];
-        statements.extend(edges.iter().map(|(source, target)| {
-            format!("MATCH (a:N {{id: {source}}}), (b:N {{id: {target}}}) CREATE (a)-[:E]->(b)")
+        statements.extend(edges.iter().enumerate().map(|(place, (source, target))| {
+            let third = place % 3;
+            format!("MATCH (a:N {{id: {source}}}), (b:N {{id: {target}}}) CREATE (a)-[:E {{third: {third}}}]->(b)")
         }));
         let bench = Bench::new(&statements);
-        let ends_of = |starts: BTreeSet<(u64, Option<usize>)>, way, (min, max)| {
-            let reached = starts.into_iter().flat_map(|(start, used)| {
-                let paths = trails(&edges, way, start, max).into_iter();
-                paths.filter(move |(path, _)| path.len() >= min && used.is_none_or(|used| !path.contains(&used)))
-            });
-            let mut ends: Vec<String> =
-                reached.map(|(_, to)| to).collect::<BTreeSet<u64>>().iter().map(u64::to_string).collect();
-            ends.sort();
-            ends
-        };
-        for (way, max) in [(Way::Out, 3), (Way::In, 2), (Way::Both, 1), (Way::Both, 2), (Way::Both, 4)] {
-            let min = random.below(2) as usize;
-            let before = [Way::Out, Way::In, Way::Both][random.index(3)];
-            let starts: Vec<u64> = (0..1 + random.below(4)).map(|_| random.below(nodes)).collect();
-            let path = way.pattern(&format!("*{min}..{max}"));
-            let some = format!("MATCH (a:N) WHERE a.id IN {starts:?} WITH a MATCH (a)");
-            let behind = starts.iter().flat_map(|&start| {
-                let edges = edges.iter().enumerate();
-                edges.filter_map(move |(place, &edge)| Some((before.follow(edge, start)?, Some(place))))
-            });
-            let cases = [
-                (
-                    format!("{some}{path}(b)"),
-                    ends_of(starts.iter().map(|&start| (start, None)).collect(), way, (min, max)),
-                ),
-                (format!("{some}{}(m){path}(b)", before.pattern("e")), ends_of(behind.collect(), way, (min, max))),
-            ];
-            for (matched, expected) in cases {
-                let query = format!("{matched} RETURN DISTINCT b.id");
-                for (batch_rows, threads) in [(1, 1), (2_048, 1), (3, 3)] {
-                    let settings = RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
-                    let found = bench.run(&query, &OptimizerConfig::default(), settings);
-                    let (found, plan) = found.unwrap_or_else(|error| panic!("{error}"));
-                    assert_eq!(found, expected, "{place}\n{query}\n{plan}");
+        for (way, more) in [(Way::Out, 3), (Way::In, 0), (Way::In, 2), (Way::Both, 0), (Way::Both, 1), (Way::Both, 3)] {
+            let min = random.below(4) as usize;
+            let most = if children == Some(1) { 12 } else { 5 };
+            let max = (min + more * random.below(3) as usize).clamp(1, most);
+            let starts: Vec<u64> = (0..1 + random.below(6)).map(|_| random.below(nodes)).collect();
+            let mut rows: Behind = starts.iter().map(|&start| (start, Vec::new())).collect();
+            let mut before = String::new();
+            for number in 0..3 {
+                let some = format!("MATCH (a:N) WHERE a.id IN {starts:?} WITH a MATCH (a){before}");
+                for third in [None, Some(random.below(3) as usize)] {
+                    let passes = |path: &[usize]| third.is_none_or(|third| path.iter().all(|edge| edge % 3 != third));
+                    let ends: BTreeSet<u64> = rows
+                        .iter()
+                        .flat_map(|(start, used)| {
+                            let paths = trails(&edges, way, *start, max).into_iter();
+                            let fits = |path: &[usize]| {
+                                path.len() >= min && passes(path) && !path.iter().any(|edge| used.contains(edge))
+                            };
+                            paths.filter(move |(path, _)| fits(path)).map(|(_, to)| to)
+                        })
+                        .collect();
+                    let mut expected: Vec<String> = ends.iter().map(u64::to_string).collect();
+                    expected.sort();
+                    let path = way.pattern(&format!("p*{min}..{max}"));
+                    let filter = third.map(|third| format!(" WHERE all(e IN p WHERE e.third <> {third})"));
+                    let query = format!("{some}{path}(b){} RETURN DISTINCT b.id", filter.unwrap_or_default());
+                    for (batch_rows, threads) in [(1, 1), (2_048, 1), (3, 3)] {
+                        let settings =
+                            RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
+                        let found = bench.run(&query, &OptimizerConfig::default(), settings);
+                        let (found, plan) = found.unwrap_or_else(|error| panic!("{error}"));
+                        assert_eq!(found, expected, "{place}\n{query}\n{plan}");
+                    }
                 }
+                let step = [Way::Out, Way::In, Way::Both][random.index(3)];
+                rows = one_further(&edges, step, &rows);
+                before += &format!("{}(m{number})", step.pattern(&format!("e{number}")));
             }
         }
+    }
+}
+
+/// Each node of a chain has used the edge towards its beginning, but for the last one, at which two edges arrive.
+#[test]
+fn ends_beyond_a_chain_of_used_edges() {
+    let bench = Bench::new(&[
+        "UNWIND range(0, 12) AS i CREATE (:N {id: i})".to_owned(),
+        "MATCH (a:N), (b:N) WHERE a.id < 11 AND b.id = a.id + 1 CREATE (a)-[:E]->(b)".to_owned(),
+        "MATCH (a:N {id: 12}), (b:N {id: 11}) CREATE (a)-[:E]->(b)".to_owned(),
+    ]);
+    for (bounds, count) in [("*", 13), ("*1..11", 13), ("*1..10", 12), ("*1..9", 11), ("*2..11", 13), ("*2..9", 11)] {
+        let query = format!("MATCH (a)-->(m)-[{bounds}]-(b) RETURN count(DISTINCT b)");
+        let (found, plan) = bench
+            .run(&query, &OptimizerConfig::default(), RunSettings::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(found, [count.to_string()], "{query}\n{plan}");
     }
 }
 

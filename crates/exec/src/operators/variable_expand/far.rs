@@ -1,30 +1,29 @@
-//! The distinct ends of paths that have at least two edges: a breadth-first search over nodes and lengths.
+//! The distinct ends of paths that have at least two edges, or must differ from edges of several rows: a breadth-first search over
+//! nodes and lengths, from one start or from many.
 //!
 //! Up to the least length there is a state for each node and number of edges, with a few paths that lead there; behind it
 //! one for each node, with one path. A path grows along an edge that it does not have. A node so reached is an end. One
 //! that is only reached along edges which each known path has already is in doubt: it is an end if some other path leads
-//! there, for which it is asked by itself ([`super::both_ends`]). A node at the least length or further away is never in
-//! doubt, because a shortest walk comes to no node twice.
+//! there, for which it is asked by itself ([`super::both_ends`]). From one start, a node at the least length or further away is never
+//! in doubt, because a shortest walk comes to no node twice. Edges that the paths of a row must not go along are the beginning of its
+//! paths.
 //!
 //! Cost: each edge once for each length below the least one, and once or twice after that; for nodes in doubt, what
 //! paths between two known nodes cost. Memory: the states; where it is refused, paths are walked ([`super::walk`]).
 
 use model::store::EdgeIds;
-use model::{EdgeBatch, EdgeId, Map, NodeId, Result, Set};
+use model::{EdgeBatch, EdgeId, EdgeValue, Map, NodeId, Result, Set};
 
-use super::both_ends::Pair;
+use super::VariableExpand;
 use super::used::Used;
-use super::{Found, VariableExpand};
 use crate::adjacency::{edge_value, expansion};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
-use crate::runtime::{Flow, Runtime, Sink};
+use crate::runtime::{Flow, Runtime};
 use crate::visited::fits;
 
 /// Most paths that are remembered of a state.
 const WITNESSES: usize = 4;
-/// With more nodes in doubt, walking all paths costs less than asking for each.
-const DOUBTS_MAX: usize = 64;
 /// Bytes of a node in a set or a table.
 const ENTRY_BYTES: usize = 40;
 /// Stands for no path.
@@ -47,14 +46,38 @@ struct State {
     only: Option<EdgeId>,
 }
 
+/// States of one length.
+#[derive(Default)]
+pub(super) struct States {
+    all: Vec<State>,
+    places: Map<NodeId, u32>,
+}
+
+impl States {
+    /// The state of a node, all walks to which go along an edge so far.
+    fn at(&mut self, node: NodeId, only: Option<EdgeId>) -> &mut State {
+        let place = *self.places.entry(node).or_insert_with(|| {
+            self.all.push(State { node, witnesses: Vec::new(), only });
+            self.all.len() as u32 - 1
+        });
+        &mut self.all[place as usize]
+    }
+
+    /// True if no further path to a node would be remembered.
+    fn is_full(&self, node: NodeId) -> bool {
+        let state = self.places.get(&node).map(|&place| &self.all[place as usize]);
+        state.is_some_and(|state| state.only.is_none() && state.witnesses.len() == WITNESSES)
+    }
+}
+
 /// A node that was reached with at least the least number of edges: the part of its path that has just as many.
 type Reached = (NodeId, u32);
 
-/// The ends of one row.
+/// The ends of some rows.
 pub(super) enum Ends {
     /// All were given but those in doubt.
-    Given(Flow, Vec<Pair>),
-    /// Memory was refused, or too many nodes are in doubt.
+    Given(Flow, Vec<NodeId>),
+    /// Memory was refused.
     TooMany,
 }
 
@@ -63,8 +86,11 @@ pub(super) struct Far<'w, 'r> {
     expand: &'w VariableExpand,
     runtime: &'w Runtime<'r>,
     chunk: &'w Chunk,
+    /// The row that the filter reads.
     row: u32,
-    /// Edges of the row that its paths must not go along.
+    /// True if edges are followed from the ends of paths to their starts.
+    is_turned: bool,
+    /// Edges that no path must go along.
     used: Used,
     links: Vec<Link>,
     ends: Set<NodeId>,
@@ -73,17 +99,57 @@ pub(super) struct Far<'w, 'r> {
 }
 
 impl<'w, 'r> Far<'w, 'r> {
-    pub(super) fn new(expand: &'w VariableExpand, runtime: &'w Runtime<'r>, chunk: &'w Chunk, row: u32) -> Far<'w, 'r> {
-        let charge = runtime.charge("VariableExpand");
-        let (links, ends, doubts) = (Vec::new(), Set::default(), Set::default());
+    /// A search for the ends of one row.
+    pub(super) fn of_row(
+        expand: &'w VariableExpand,
+        runtime: &'w Runtime<'r>,
+        chunk: &'w Chunk,
+        row: u32,
+    ) -> Far<'w, 'r> {
         let used = Used::of_row(chunk, &expand.distinct_from, row);
-        Far { expand, runtime, chunk, row, used, links, ends, doubts, charge }
+        Far { row, used, ..Far::of_rows(expand, runtime, chunk, false) }
     }
 
-    /// Gives the ends of the paths from a node.
-    pub(super) fn search(mut self, start: NodeId, sink: &mut Sink<'_>) -> Result<Ends> {
-        let mut states = vec![State { node: start, witnesses: vec![NONE], only: None }];
-        for _ in 1..self.expand.min {
+    /// A search for the ends of rows that one filter suits or, if turned, for their starts.
+    pub(super) fn of_rows(
+        expand: &'w VariableExpand,
+        runtime: &'w Runtime<'r>,
+        chunk: &'w Chunk,
+        is_turned: bool,
+    ) -> Far<'w, 'r> {
+        let charge = runtime.charge("VariableExpand");
+        let (links, ends, doubts) = (Vec::new(), Set::default(), Set::default());
+        Far { expand, runtime, chunk, row: 0, is_turned, used: Used::default(), links, ends, doubts, charge }
+    }
+
+    /// Adds a node that paths start from, which must not go along some edges.
+    pub(super) fn begin(&mut self, starts: &mut States, node: NodeId, used: &[EdgeValue]) {
+        let nearest = used.iter().rev().find(|edge| edge.source == node || edge.target == node);
+        let state = starts.at(node, nearest.map(|edge| edge.id));
+        state.only = state.only.filter(|only| used.iter().any(|edge| edge.id == *only));
+        match used {
+            [] => state.witnesses = vec![NONE],
+            [first, ..] if state.witnesses.first() != Some(&NONE) && state.witnesses.len() < WITNESSES => {
+                let mut parent = NONE;
+                for edge in used {
+                    self.links.push(Link { edge: edge.id, first: first.id, parent });
+                    parent = self.links.len() as u32 - 1;
+                }
+                state.witnesses.push(parent);
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives the ends of the paths from these nodes, each once.
+    pub(super) fn search(mut self, starts: States, give: &mut dyn FnMut(Vec<NodeId>) -> Result<Flow>) -> Result<Ends> {
+        let min = self.expand.min.max(1);
+        let bytes = self.byte_count(starts.all.len());
+        if !fits(&mut self.charge, bytes) {
+            return Ok(Ends::TooMany);
+        }
+        let mut states = starts.all;
+        for _ in 1..min {
             match self.longer(&states)? {
                 Some(next) => states = next,
                 None => return Ok(Ends::TooMany),
@@ -91,10 +157,10 @@ impl<'w, 'r> Far<'w, 'r> {
         }
         let Some(mut frontier) = self.first_ends(&states)? else { return Ok(Ends::TooMany) };
         drop(states);
-        let mut length = self.expand.min;
+        let mut length = min;
         loop {
             let ends = frontier.iter().filter(|(_, path)| *path != NONE).map(|(node, _)| *node);
-            if self.give(ends.collect(), sink)? == Flow::Stop {
+            if give(ends.collect())? == Flow::Stop {
                 return Ok(Ends::Given(Flow::Stop, Vec::new()));
             }
             if frontier.is_empty() || length >= self.expand.max {
@@ -106,50 +172,38 @@ impl<'w, 'r> Far<'w, 'r> {
                 None => return Ok(Ends::TooMany),
             }
         }
-        let doubts: Vec<NodeId> = self.doubts.difference(&self.ends).copied().collect();
-        if doubts.len() > DOUBTS_MAX {
-            return Ok(Ends::TooMany);
-        }
-        let pair = |end| Pair { row: self.row, start, end };
-        Ok(Ends::Given(Flow::Continue, doubts.into_iter().map(pair).collect()))
+        Ok(Ends::Given(Flow::Continue, self.doubts.difference(&self.ends).copied().collect()))
     }
 
-    fn give(&self, ends: Vec<NodeId>, sink: &mut Sink<'_>) -> Result<Flow> {
-        for ends in ends.chunks(self.runtime.environment.settings.batch_rows.max(1)) {
-            let (rows, ends) = (vec![self.row; ends.len()], ends.to_vec());
-            let mut found = Found { rows, ends, ..Found::default() };
-            if self.expand.flush(self.chunk, &mut found, sink)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-        }
-        Ok(Flow::Continue)
+    /// Approximate bytes that are held with that many states or reached nodes.
+    fn byte_count(&self, made: usize) -> usize {
+        let entries = made + self.ends.capacity() + self.doubts.capacity();
+        self.links.capacity() * size_of::<Link>() + made * WITNESSES * size_of::<u32>() + entries * ENTRY_BYTES
     }
 
     /// The states that one more edge leads to; `None` if memory is refused.
     fn longer(&mut self, states: &[State]) -> Result<Option<Vec<State>>> {
-        let mut next: Vec<State> = Vec::new();
-        let mut places: Map<NodeId, u32> = Map::default();
+        let mut next = States::default();
         let is_done = self.follow(
             states,
             |state| state.node,
             |far, state, node, edge| {
+                if next.is_full(node) {
+                    return next.all.len();
+                }
                 let path = far.usable(state, edge);
                 if path.is_none() && state.only == Some(edge) {
-                    return next.len();
+                    return next.all.len();
                 }
-                let place = *places.entry(node).or_insert_with(|| {
-                    next.push(State { node, witnesses: Vec::new(), only: Some(edge) });
-                    next.len() as u32 - 1
-                });
-                let known = &mut next[place as usize];
+                let known = next.at(node, Some(edge));
                 known.only = known.only.filter(|only| *only == edge);
                 if let Some(parent) = path {
                     far.remember(known, parent, edge);
                 }
-                next.len()
+                next.all.len()
             },
         )?;
-        Ok(is_done.then_some(next))
+        Ok(is_done.then_some(next.all))
     }
 
     /// A remembered path of a state that does not have an edge.
@@ -181,8 +235,12 @@ impl<'w, 'r> Far<'w, 'r> {
             states,
             |state| state.node,
             |far, state, node, edge| {
+                if far.ends.contains(&node) {
+                    return next.len();
+                }
                 match far.usable(state, edge) {
-                    Some(parent) if far.ends.insert(node) => {
+                    Some(parent) => {
+                        far.ends.insert(node);
                         let first = far.links.get(parent as usize).map_or(edge, |link| link.first);
                         next.push((node, far.links.len() as u32));
                         far.links.push(Link { edge, first, parent });
@@ -239,7 +297,8 @@ impl<'w, 'r> Far<'w, 'r> {
         let (runtime, expand, chunk) = (self.runtime, self.expand, self.chunk);
         let guard = runtime.view();
         let view = guard.view();
-        let Some(expansion) = expansion(view, expand.direction, &expand.types, EdgeIds::Include) else {
+        let direction = if self.is_turned { expand.direction.reverse() } else { expand.direction };
+        let Some(expansion) = expansion(view, direction, &expand.types, EdgeIds::Include) else {
             return Ok(true);
         };
         let mut batch = EdgeBatch::default();
@@ -253,8 +312,11 @@ impl<'w, 'r> Far<'w, 'r> {
                     None => (0..batch.len() as u32).collect(),
                     Some(filter) => {
                         let edges = 0..batch.len();
-                        let edges = edges.map(|index| edge_value(&batch, index, near(index), expand.direction));
-                        filter.passing(runtime, chunk, &vec![self.row; batch.len()], near, edges.collect())?
+                        let edges = edges.map(|index| edge_value(&batch, index, near(index), direction));
+                        // The filter sees an edge as the path walks it, also where the search comes from the end.
+                        let walked_from = |index| if self.is_turned { batch.neighbors[index] } else { near(index) };
+                        let rows = vec![self.row; batch.len()];
+                        filter.passing(runtime, chunk, &rows, walked_from, edges.collect())?
                     }
                 };
                 let mut made = 0;
@@ -265,10 +327,7 @@ impl<'w, 'r> Far<'w, 'r> {
                     let start = &from[batch.inputs[index] as usize];
                     made = each(self, start, batch.neighbors[index], batch.edges[index]);
                 }
-                let entries = made + self.ends.capacity() + self.doubts.capacity();
-                let bytes = self.links.capacity() * size_of::<Link>()
-                    + made * WITNESSES * size_of::<u32>()
-                    + entries * ENTRY_BYTES;
+                let bytes = self.byte_count(made);
                 if !fits(&mut self.charge, bytes) {
                     return Ok(false);
                 }

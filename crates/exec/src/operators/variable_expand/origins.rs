@@ -1,18 +1,25 @@
 //! The distinct ends of paths from several starts, where it matters from which of them a path comes: in any direction the way back
 //! along the edge just walked is no path, and the paths of a start may have to differ from the edge that led to it.
 //!
-//! A breadth-first search takes along which start it came from. A node takes two different starts at most, the nearest ones: any third
-//! is no nearer to what lies beyond, and no search comes back to its own start. Of the shortest path to a node only the first edge
-//! touches its start, so an edge there that is used already is left out of the first step. A start at which another one arrives is an
-//! end, and so is every other node that is reached. Only starts that no other one is near to are asked for a way back to themselves.
+//! A breadth-first search takes along which start it came from. A node takes two different starts at most, the nearest ones, and a start
+//! two besides itself: any third is no nearer to what lies beyond, and no search comes back to its own start. Of the shortest path to a
+//! node only the first edge touches its start, so an edge there that is used already is left out of the first step; others that come by
+//! may go along it. A start at which another one arrives is an end, and so is every other node that is reached. Only starts that no
+//! other one is near to are asked for a way back to themselves.
 //!
-//! Cost: each edge four times at most, and the searches for ways back. Memory: some 40 bytes for each node reached.
+//! With edges that are left out, two may be too few: where the nearest starts of a node cannot go on from themselves to what lies
+//! beyond, as they have used the edge, a third one can. So nodes that may be ends besides are found, and asked one by one
+//! ([`super::entries`]).
+//!
+//! Cost: each edge four times at most, eight if edges are left out, and the searches for ways back and for nodes that are asked.
+//! Memory: some 64 bytes for each node reached.
 
 use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Expand, Map, NodeId, Result, Value};
 
+use super::entries;
 use super::reach::Reach;
-use super::round::{has_way_back, has_way_round};
+use super::round::{has_way, has_way_round};
 use super::used::Used;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
@@ -62,7 +69,7 @@ impl Start {
     }
 
     /// The edge that no path begins with.
-    fn left_out(&self) -> Option<EdgeValue> {
+    pub(super) fn left_out(&self) -> Option<EdgeValue> {
         if self.used[1].is_none() { self.used[0] } else { None }
     }
 }
@@ -72,9 +79,33 @@ pub(super) fn used_column(edges: impl Iterator<Item = Option<EdgeValue>>) -> Col
     Column::new(ColumnData::Value(edges.map(|edge| edge.map_or(Value::Null, Value::Edge)).collect()))
 }
 
+/// The starts that a node was reached from.
+struct Nearest {
+    /// The node itself, if it is one.
+    own: u32,
+    others: [u32; 2],
+}
+
+impl Nearest {
+    fn of_start(own: u32) -> Nearest {
+        Nearest { own, others: [NONE; 2] }
+    }
+
+    /// Adds a start that arrives; false if it is known, or not among the nearest ones.
+    fn add(&mut self, origin: u32) -> bool {
+        match self.others.iter_mut().find(|known| **known == NONE || **known == origin) {
+            Some(place) if *place == NONE && origin != self.own => {
+                *place = origin;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// The nearest starts of each node that was reached.
 struct Origins<'r> {
-    of: Map<NodeId, [u32; 2]>,
+    of: Map<NodeId, Nearest>,
     charge: Charge<'r>,
 }
 
@@ -92,7 +123,7 @@ pub(super) fn ends(
     if !origins.search(runtime, reach, starts)? {
         return Ok(None);
     }
-    let is_alone = |start: &&Start| origins.of.get(&start.node).is_some_and(|[_, second]| *second == NONE);
+    let is_alone = |start: &&Start| origins.of.get(&start.node).is_some_and(|nearest| nearest.others[0] == NONE);
     let alone: Vec<Start> = starts.iter().filter(|_| min > 0).filter(is_alone).copied().collect();
     for start in alone {
         match comes_back(runtime, reach, &start)? {
@@ -101,18 +132,38 @@ pub(super) fn ends(
             None => return Ok(None),
         }
     }
-    Ok(Some(origins.of.into_keys().collect()))
+    let mut ends: Vec<NodeId> = origins.of.keys().copied().collect();
+    let expansion = reach.expansion.as_ref().filter(|_| starts.iter().any(|start| start.left_out().is_some()));
+    let Some(expansion) = expansion else { return Ok(Some(ends)) };
+    let (max, charge) = (reach.most_edges(), &mut reach.charge.another());
+    let Some(reached) = entries::reached(runtime, expansion, max, charge, starts)? else { return Ok(None) };
+    let doubts: Vec<NodeId> = reached.into_iter().filter(|node| !origins.of.contains_key(node)).collect();
+    if doubts.len() > starts.len() {
+        return Ok(None);
+    }
+    let starts: Map<NodeId, Start> =
+        starts.iter().filter(|_| !doubts.is_empty()).map(|start| (start.node, *start)).collect();
+    for node in doubts {
+        match entries::is_end(runtime, expansion, max, charge, (&starts, node))? {
+            Some(is_end) => ends.extend(is_end.then_some(node)),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(ends))
 }
 
 /// True if a path of a row leads back to its start; `None` if that does not fit into memory.
 fn comes_back(runtime: &Runtime<'_>, reach: &Reach<'_, '_>, start: &Start) -> Result<Option<bool>> {
     let Some(expansion) = &reach.expansion else { return Ok(Some(false)) };
-    let way = if expansion.direction == Direction::Both { has_way_round } else { has_way_back };
+    let charge = &mut reach.charge.another();
     for edge in start.rows() {
-        let edges = (expansion, &Used::of_edges(edge));
-        match way(runtime, edges, reach.most_edges(), &mut reach.charge.another(), start.node)? {
-            Some(false) => {}
-            found => return Ok(found),
+        let (edges, node) = ((expansion, &Used::of_edges(edge)), start.node);
+        let found = match expansion.direction {
+            Direction::Both => has_way_round(runtime, edges, reach.most_edges(), charge, node)?,
+            _ => has_way(runtime, edges, reach.most_edges(), charge, (node, node))?,
+        };
+        if found != Some(false) {
+            return Ok(found);
         }
     }
     Ok(Some(false))
@@ -129,12 +180,12 @@ impl Origins<'_> {
     /// Finds the nearest starts of all nodes that are near enough; false if they do not fit into memory.
     fn search(&mut self, runtime: &Runtime<'_>, reach: &Reach<'_, '_>, starts: &[Start]) -> Result<bool> {
         let Some(expansion) = &reach.expansion else {
-            self.of.extend(starts.iter().zip(0..).map(|(start, number)| (start.node, [number, NONE])));
+            self.of.extend(starts.iter().zip(0..).map(|(start, number)| (start.node, Nearest::of_start(number))));
             return Ok(true);
         };
         let mut first = Level::default();
         for (start, number) in starts.iter().zip(0..) {
-            self.of.insert(start.node, [number, NONE]);
+            self.of.insert(start.node, Nearest::of_start(number));
             first.nodes.push(start.node);
             first.origins.push(number);
         }
@@ -170,10 +221,7 @@ impl Origins<'_> {
                 if left_out(origin).is_some_and(|edge| edge.id == batch.edges[row]) {
                     continue;
                 }
-                let nearest = self.of.entry(node).or_insert([NONE; 2]);
-                let Some(place) = nearest.iter().position(|&known| known == NONE || known == origin) else { continue };
-                if nearest[place] == NONE {
-                    nearest[place] = origin;
+                if self.of.entry(node).or_insert(Nearest::of_start(NONE)).add(origin) {
                     next.nodes.push(node);
                     next.origins.push(origin);
                 }

@@ -1,4 +1,4 @@
-//! Ways back: whether a path leads from a node to itself, along the direction of edges or in any.
+//! Ways back: whether a path leads from a node to itself, along the direction of edges or in any; and ways to another node.
 //!
 //! A breadth-first search knows of each node the neighbor of the start by way of which it came there first: its branch. A way round
 //! exists where an edge joins two branches, where two edges lead to one neighbor, or where one leads to the start itself. Once all
@@ -79,14 +79,14 @@ pub(super) fn has_way_round(
     Ok(Some(false))
 }
 
-/// True if there is a way of at most `max` edges along their direction, without some that are used already; `None` if the search does
-/// not fit into memory.
-pub(super) fn has_way_back(
+/// True if there is a way of at least one edge and at most `max` from a node to another, or to itself along the direction of edges,
+/// without some edges that are used already; `None` if the search does not fit into memory.
+pub(super) fn has_way(
     runtime: &Runtime<'_>,
     (expansion, used): (&Expand, &Used),
     max: u32,
     charge: &mut Charge<'_>,
-    start: NodeId,
+    (start, end): (NodeId, NodeId),
 ) -> Result<Option<bool>> {
     let edge_ids = if used.is_empty() { EdgeIds::Omit } else { EdgeIds::Include };
     let expansion = &Expand { edge_ids, ..expansion.clone() };
@@ -103,7 +103,7 @@ pub(super) fn has_way_back(
                 if !used.is_empty() && used.contains(batch.edges[row]) {
                     continue;
                 }
-                if node == start {
+                if node == end {
                     return Ok(Some(true));
                 }
                 if reached.insert(node) {

@@ -15,6 +15,7 @@ use super::origins::Start;
 use super::reach::Reach;
 use super::{VariableExpand, origins};
 use crate::chunk::Chunk;
+use crate::edge_filter::EdgeFilter;
 use crate::rows::{edge_at, nodes_in};
 use crate::runtime::{Flow, Runtime, Scope, Sink};
 use crate::spill::{NodeSet, Records};
@@ -35,15 +36,18 @@ struct Starts<'r> {
 impl VariableExpand {
     /// True if a search from all starts at once finds the ends that are wanted.
     pub(super) fn searches_together(&self) -> bool {
-        let is_alike = self.filter.is_none() && self.distinct_from.len() <= 1;
-        self.visits_once() && self.bound.is_none() && self.keep.is_empty() && is_alike
+        let is_alike = self.filter.as_ref().is_none_or(EdgeFilter::is_same_for_all_rows);
+        let tells_used = !self.repeats || self.distinct_from.is_empty();
+        self.only_ends && self.bound.is_none() && self.keep.is_empty() && is_alike && tells_used
     }
 
     /// Gives the ends of the paths of all rows; some may come twice.
     pub(super) fn run_together(&self, scope: Scope<'_, '_>, sink: &mut Sink<'_>) -> Result<Flow> {
+        let has_filter = self.filter.is_some();
         match self.distinct_from.as_slice() {
-            [] => self.run_from_nodes(scope, sink),
-            [edge, ..] => self.run_behind(*edge, scope, sink),
+            [] if self.visits_once() && (self.round.is_none() || !has_filter) => self.run_from_nodes(scope, sink),
+            [edge] if self.visits_once() && !has_filter => self.run_behind(*edge, scope, sink),
+            _ => self.run_far(scope, sink),
         }
     }
 
