@@ -90,6 +90,8 @@ pub struct OptimizerConfig {
     pub first_matches: Use,
     /// Compare no rows for `DISTINCT` that differ anyway.
     pub distinct_already: bool,
+    /// Take paths that follow each other as one, where nobody asks for the node between them.
+    pub joined_paths: bool,
 }
 
 impl Default for OptimizerConfig {
@@ -118,6 +120,7 @@ impl Default for OptimizerConfig {
             partial_aggregation: Use::Cheaper,
             first_matches: Use::Cheaper,
             distinct_already: true,
+            joined_paths: true,
         }
     }
 }
@@ -148,6 +151,7 @@ impl OptimizerConfig {
             partial_aggregation: Use::Never,
             first_matches: Use::Never,
             distinct_already: false,
+            joined_paths: false,
         }
     }
 }

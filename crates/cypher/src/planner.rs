@@ -18,6 +18,7 @@ mod graph_order;
 mod graph_plan;
 mod index_union;
 mod intersect;
+mod joined_paths;
 mod length;
 mod order_cost;
 mod path_plan;

@@ -9,7 +9,7 @@ use super::graph_order::Order;
 use super::path_plan::Walk;
 use super::seek::{Seek, SeekTarget};
 use super::step::{ConditionKind, Lookup, Planned, Problem, ScanUnion, Step};
-use super::{Planner, Stream};
+use super::{Planner, Stream, joined_paths};
 use crate::binder::tree::{EdgeLength, GraphEdge, GraphNode, QueryGraph};
 use crate::binder::{Hint, HintKind};
 use crate::optimizer::nullability::never_null;
@@ -32,16 +32,20 @@ impl Planner<'_> {
     pub(super) fn graph(
         &mut self,
         stream: &mut Stream,
-        graph: QueryGraph,
+        mut graph: QueryGraph,
         read_once: Option<Set<SlotId>>,
     ) -> Result<()> {
+        let read_once = read_once.map(|slots| with_paths(slots, &graph));
+        if let Some(read) = read_once.as_ref().filter(|_| self.config.joined_paths) {
+            joined_paths::join(&mut graph, read, &stream.bound);
+        }
         self.hint_product(stream, &graph);
         self.horizon(stream);
         let mut problem = Problem::new(&graph, CostModel::new(self.context), &stream.labels, &stream.bound);
         if self.config.lookups {
             problem.find_unions();
         }
-        problem.read_once = read_once.map(|slots| with_paths(slots, &graph));
+        problem.read_once = read_once;
         for &number in &problem.unmet {
             let hint = &graph.hints[number];
             let message = match &hint.keys {

@@ -365,6 +365,7 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { first_matches: Use::Always, ..all },
         OptimizerConfig { first_matches: Use::Always, count_matches: false, partial_aggregation: Use::Never, ..all },
         OptimizerConfig { distinct_already: false, ..all },
+        OptimizerConfig { joined_paths: false, ..all },
         OptimizerConfig { sort_keys: false, ..all },
         OptimizerConfig { edge_filters: false, ..all },
     ]

@@ -145,6 +145,38 @@ fn bounded_cases(edges: &Edges, way: Way) -> Cases {
     cases
 }
 
+/// Queries about the ends of two paths in a row, the second one in some direction.
+fn paths_in_a_row(edges: &Edges, way: Way) -> Cases {
+    let mut cases = Vec::new();
+    let bounds = [("*0..1", (0, 1), "*2..3", (2, 3)), ("", (1, 1), "*1..4", (1, 4)), ("*1..2", (1, 2), "", (1, 1))];
+    for (second, (words, of_first, other_words, of_second)) in
+        [way, Way::Out, Way::Both].into_iter().flat_map(|way| bounds.map(|bounds| (way, bounds)))
+    {
+        let fits = |path: &[usize], (min, max): (usize, usize)| (min..=max).contains(&path.len());
+        let mut pairs = BTreeSet::new();
+        for from in 0..NODES {
+            let firsts = trails(edges, way, from, of_first.1).into_iter().filter(|(path, _)| fits(path, of_first));
+            for (first, middle) in firsts {
+                let others = trails(edges, second, middle, of_second.1).into_iter();
+                let others =
+                    others.filter(|(path, _)| fits(path, of_second) && !path.iter().any(|edge| first.contains(edge)));
+                pairs.extend(others.map(|(_, to)| (from, to)));
+            }
+        }
+        let pattern = format!("(a){}(){}(b)", way.pattern(words), second.pattern(other_words));
+        let both = pairs.iter().map(|(from, to)| format!("{from}, {to}")).collect();
+        let single = |ids: BTreeSet<u64>| ids.iter().map(u64::to_string).collect::<Vec<String>>();
+        cases.push((format!("MATCH {pattern} RETURN DISTINCT a.id, b.id"), both));
+        let ends = single(pairs.iter().map(|(_, to)| *to).collect());
+        cases.push((format!("MATCH {pattern} RETURN DISTINCT b.id"), ends));
+        let starts = single(pairs.iter().map(|(from, _)| *from).collect());
+        cases.push((format!("MATCH (a:N) WHERE EXISTS {{ {pattern} }} RETURN a.id"), starts));
+        let rounds = single(pairs.iter().filter(|(from, to)| from == to).map(|(from, _)| *from).collect());
+        cases.push((format!("MATCH {pattern} WHERE a = b RETURN DISTINCT a.id"), rounds));
+    }
+    cases
+}
+
 /// Queries about the ends of paths from some starts, given where paths start and end.
 fn ends_of_some(pairs: &[(u64, u64)], path: &str) -> Cases {
     let mut cases = Vec::new();
@@ -307,6 +339,7 @@ fn paths_of_any_bounds_equal_plain_enumeration() {
         let mut edges = random_edges(&mut random);
         edges.truncate(7);
         check(&edges, bounded_cases, &format!("seed {seed}, round {round}"));
+        check(&edges, paths_in_a_row, &format!("seed {seed}, round {round}"));
     }
 }
 
