@@ -108,12 +108,10 @@ fn work_and_share(plan: &Operator, planner: &dyn PatternPlanner) -> (f64, f64) {
     let rows = plan.estimated_rows * share;
     match &plan.kind {
         OperatorKind::NodeScan { .. } => (below + rows * SCANNED_ROW, share),
-        OperatorKind::VariableExpand { input, direction, types, min, distinct_from, filter, .. } => {
-            // A search for ends looks at each edge once, one for all starts if paths need not differ from more than one other edge.
-            let is_together = *min <= 1 && distinct_from.len() <= 1 && filter.is_none();
-            let searches = if is_together { 1.0 } else { input.estimated_rows * share };
+        OperatorKind::VariableExpand { direction, types, min, .. } => {
+            // One search for the ends of all rows looks at each edge once, and up to the least length once for each number of edges.
             let ways = if *direction == Direction::Both { 2.0 } else { 1.0 };
-            let found = rows.min(searches * ways * planner.edges(types));
+            let found = rows.min(f64::from((*min).max(1)) * ways * planner.edges(types));
             (below + found, if rows > 0.0 { share * found / rows } else { share })
         }
         _ => (below + rows, share),

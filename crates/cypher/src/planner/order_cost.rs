@@ -76,16 +76,14 @@ impl Order<'_> {
 
     /// The most searches that find the ends of a path: one for all of its starts, if these are not needed any more.
     fn searches(&self, state: &State, read: &Set<SlotId>, path: usize, from_left: bool) -> f64 {
-        let edges = &self.problem.graph.edges;
-        let edge = &edges[path];
-        let (from, to) = if from_left { (edge.left, edge.right) } else { (edge.right, edge.left) };
-        // Paths may have to differ from one edge, that which leads to their start.
-        let others = edges.iter().enumerate().filter(|(other, _)| *other != path);
-        let compared: Vec<&GraphEdge> = others.map(|(_, other)| other).filter(|other| other.may_equal(edge)).collect();
-        let leads_here =
-            |other: &&GraphEdge| other.length == EdgeLength::One && [other.left, other.right].contains(&from);
-        let is_alike = edge.filter.is_none() && compared.len() <= 1 && compared.iter().all(leads_here);
-        if !is_alike || !matches!(edge.length, EdgeLength::Variable { min: 0..=1, .. }) {
+        let edge = &self.problem.graph.edges[path];
+        let to = if from_left { edge.right } else { edge.left };
+        let mut in_filter = Set::default();
+        if let Some(filter) = &edge.filter {
+            filter.predicate.free_slots(&mut in_filter);
+            in_filter.retain(|slot| filter.own_slots().all(|own| own != *slot));
+        }
+        if !in_filter.is_empty() {
             return f64::INFINITY;
         }
         let mut edges_done = state.edges_done.clone();
@@ -131,6 +129,8 @@ impl Order<'_> {
         if is_compared || !matches!(edge.length, EdgeLength::Variable { .. }) || edge.search.is_some() {
             return f64::INFINITY;
         }
-        self.problem.cost.edges(&edge.types) * if edge.direction == Direction::Both { 2.0 } else { 1.0 }
+        // Up to the least length, each edge once for each number of edges.
+        let times = if let EdgeLength::Variable { min, .. } = edge.length { f64::from(min.max(1)) } else { 1.0 };
+        times * self.problem.cost.edges(&edge.types) * if edge.direction == Direction::Both { 2.0 } else { 1.0 }
     }
 }
