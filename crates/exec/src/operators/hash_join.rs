@@ -55,7 +55,9 @@ pub(crate) fn lower_sides(
 ) -> Result<Sides> {
     let (left, left_layout) = gather::lower(lowering, left, left_demand)?;
     let hidden = lowering.hidden_in(right_demand);
-    let (right, right_layout) = gather::lower(lowering, right, &right_demand.clone().without(&hidden))?;
+    // The right side is read whole before the first row of both.
+    let right_demand = Demand { few: false, ..right_demand.clone().without(&hidden) };
+    let (right, right_layout) = gather::lower(lowering, right, &right_demand)?;
     let (left_keep, mut layout) = keep(&left_layout, demand);
     let mut right_keep = Vec::new();
     for (column, &slot) in right_layout.slots().iter().enumerate() {

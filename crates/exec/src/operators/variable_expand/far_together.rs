@@ -31,7 +31,7 @@ const DOUBTS_MAX: usize = 64;
 /// Rows that are searched from together.
 struct Rows<'r> {
     nodes: Vec<NodeId>,
-    /// What each row holds in the columns of edges that its paths must not go along.
+    /// Values of each row in the columns of edges that its paths must not go along.
     used: Vec<Vec<Value>>,
     /// Bytes of these outside of the vectors.
     bytes: usize,
