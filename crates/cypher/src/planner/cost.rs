@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use model::statistics::{LabelPair, Sketches, ValueSketch};
+use model::statistics::{LabelPair, Sketches, ValueSketch, degree_classes};
 use model::{Direction, EdgeTypeId, LabelId, Statistics, Value};
 
 use super::length::length_of;
@@ -172,8 +172,31 @@ impl<'a> CostModel<'a> {
         if direction == Direction::Both { 2.0 * degree } else { degree }
     }
 
+    /// Edges that lead on from the node at the end of an edge of any direction, without the one that it was reached by: nodes are met as
+    /// often as they have edges, so hubs are met first. Numbers of edges of each type and direction are taken to be independent.
+    fn edges_beyond(&self, types: &[Arc<str>]) -> Option<f64> {
+        let sketches = self.statistics().sketches.as_ref()?;
+        let (mut edges, mut squares, mut squared_sums) = (0.0, 0.0, 0.0);
+        for (id, _) in self.edge_types(types) {
+            let sketch = sketches.edge_types.get(&id)?;
+            for histogram in [&sketch.out_degrees, &sketch.in_degrees] {
+                let of_side: f64 = degree_classes(histogram).map(|(nodes, degree)| nodes * degree).sum();
+                squares += degree_classes(histogram).map(|(nodes, degree)| nodes * degree * degree).sum::<f64>();
+                edges += of_side;
+                squared_sums += of_side * of_side;
+            }
+        }
+        let of_pairs = (edges * edges - squared_sums) / self.nodes();
+        (edges > 0.0).then(|| ((squares + of_pairs) / edges - 1.0).max(LEAST_SHARE))
+    }
+
     /// Edges that lead on from the node at the end of such an edge.
     fn degree_of_end(&self, direction: Direction, types: &[Arc<str>]) -> f64 {
+        if direction == Direction::Both
+            && let Some(edges) = self.edges_beyond(types)
+        {
+            return edges;
+        }
         let (mut edges, mut further) = (0.0, 0.0);
         let names = &self.context.schema.labels;
         let names = (0..names.len().min(LABELS_MAX) as u32).filter_map(|number| names.name(number));
