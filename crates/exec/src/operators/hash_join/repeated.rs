@@ -1,7 +1,7 @@
 //! The join of the rows around a subplan with rows that do not depend on them.
 //!
 //! The subplan runs for every chunk of outer rows, or for every single one. What comes with them is little, so the hash
-//! table is made of it, and the right side streams by without being kept. After some runs the right side is kept for
+//! table is made of it, and the right side streams by without being kept. From the second run on the right side is kept for
 //! the rest of the statement instead, if the statement does not write and the memory is there.
 //! Cost: the right side is read at most [`STREAMED_RUNS`] + 1 times, however many outer rows there are; once for each
 //! chunk of them if it cannot be kept.
@@ -17,8 +17,9 @@ use crate::rows::RowBuffer;
 use crate::runtime::{Flow, Physical, Scope, Sink};
 use crate::size::chunk_bytes;
 
-/// Runs for which the right side is read anew. To keep it costs about as much as to read it that often.
-const STREAMED_RUNS: usize = 4;
+/// Runs for which the right side is read anew: there may be no more. To keep the rows of a scan costs about as much as to read them four
+/// times, but where the right side is a search for few nodes each run costs far more than its rows.
+const STREAMED_RUNS: usize = 1;
 /// The kept side takes no more than this part of what the query may hold.
 const KEPT_SHARE: usize = 4;
 
