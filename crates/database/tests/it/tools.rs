@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use database::administration::{Administrator, Command, DatabaseRow, UserRow};
@@ -427,23 +427,30 @@ fn a_session_that_is_told_to_end_at_any_moment_never_commits_afterwards() {
     let (mut committed, mut ended) = (0, 0);
     for round in 0..60_u64 {
         let mut other = database.session();
-        let done = Arc::new(AtomicU64::new(0));
-        let counter = done.clone();
+        let (done, is_told) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counter, heard) = (done.clone(), is_told.clone());
+        let place = round % 21;
+        // Every other one waits until it was told; the rest run as they may, on a busy machine to their end.
+        let waits = round % 2 == 0;
         let running = std::thread::spawn(move || {
             other.begin()?;
             for i in 0..20 {
                 other.query(&format!("CREATE (:Part {{round: {round}, i: {i}}})"), &Parameters::default())?;
-                counter.fetch_add(1, Ordering::Release);
+                let count = counter.fetch_add(1, Ordering::Release) + 1;
+                while waits && count == place && !heard.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
             }
             other.commit()
         });
         // From before the first statement to about the commit.
-        while done.load(Ordering::Acquire) < round % 21 && !running.is_finished() {
-            std::hint::spin_loop();
+        while done.load(Ordering::Acquire) < place && !running.is_finished() {
+            std::thread::yield_now();
         }
         let text = "SHOW TRANSACTIONS YIELD transactionId AS id, username WHERE username <> 'me' RETURN id";
         let ids = rows(&mut me, text);
         let told = ids.iter().any(|id| rows(&mut me, &format!("TERMINATE TRANSACTION {id}"))[0].contains("terminated"));
+        is_told.store(true, Ordering::Release);
         let outcome = running.join().expect("it ends");
         let there = rows(&mut me, &format!("MATCH (n:Part {{round: {round}}}) RETURN count(n)"));
         match outcome {
