@@ -8,10 +8,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use model::{Column, ColumnData, EdgeValue, Map, NodeId, Result, Value};
+use model::{Column, ColumnData, Map, NodeId, Result, Value};
 
 use super::both_ends::{Aim, Pair};
 use super::far::{Ends, Far, States};
+use super::used::edges_of_row;
 use super::{Found, PAIRS, VariableExpand, walk};
 use crate::chunk::Chunk;
 use crate::memory::Charge;
@@ -121,7 +122,7 @@ impl VariableExpand {
         let mut far = Far::of_rows(self, runtime, chunk, false);
         let mut starts = States::default();
         for row in rows.clone() {
-            far.begin(&mut starts, nodes[row], &self.used_by(chunk, row));
+            far.begin(&mut starts, nodes[row], &edges_of_row(chunk, &self.distinct_from, row as u32));
         }
         match far.search(starts, &mut |ends| self.give_ends(runtime, (chunk, 0), &ends, sink))? {
             Ends::Given(Flow::Stop, _) => Ok(Flow::Stop),
@@ -202,8 +203,10 @@ impl VariableExpand {
         let mut starts = States::default();
         far.begin(&mut starts, end, &[]);
         let found = far.search(starts, &mut |nodes| {
+            let known = likely.len();
             nodes.into_iter().for_each(|start| add(&mut likely, start));
-            is_found = likely.iter().any(|pair| self.used_by(chunk, pair.row as usize).is_empty());
+            let is_free = |pair: &Pair| edges_of_row(chunk, &self.distinct_from, pair.row).is_empty();
+            is_found = likely[known..].iter().any(is_free);
             Ok(if is_found { Flow::Stop } else { Flow::Continue })
         })?;
         match found {
@@ -223,23 +226,6 @@ impl VariableExpand {
             })?;
         }
         Ok(is_found)
-    }
-
-    /// The edges that the paths of a row must not go along.
-    fn used_by(&self, chunk: &Chunk, row: usize) -> Vec<EdgeValue> {
-        let mut used = Vec::new();
-        for &column in &self.distinct_from {
-            match chunk.columns[column].value(row) {
-                Value::Edge(edge) => used.push(edge),
-                Value::List(items) => {
-                    used.extend(
-                        items.iter().filter_map(|item| if let Value::Edge(edge) = item { Some(*edge) } else { None }),
-                    );
-                }
-                _ => {}
-            }
-        }
-        used
     }
 
     fn give_ends(

@@ -1,6 +1,6 @@
 //! The edges that a row holds and from which those of its paths must differ.
 
-use model::{Column, EdgeId, EdgeValue, NodeId, Set, Value};
+use model::{EdgeId, EdgeValue, NodeId, Set, Value};
 
 use crate::chunk::Chunk;
 use crate::rows::edge_at;
@@ -12,12 +12,23 @@ pub(super) struct Used {
     ends: Set<NodeId>,
 }
 
+/// The edges in some columns of a row, singly or in lists, in their order.
+pub(super) fn edges_of_row(chunk: &Chunk, columns: &[usize], row: u32) -> Vec<EdgeValue> {
+    let mut edges = Vec::new();
+    for column in columns.iter().map(|&column| &chunk.columns[column]) {
+        if let Some(edge) = edge_at(column, row as usize) {
+            edges.push(edge);
+        } else if let Value::List(items) = column.value(row as usize) {
+            edges.extend(items.iter().filter_map(|item| if let Value::Edge(edge) = item { Some(*edge) } else { None }));
+        }
+    }
+    edges
+}
+
 impl Used {
     /// The edges in some columns of a row, singly or in lists.
     pub(super) fn of_row(chunk: &Chunk, columns: &[usize], row: u32) -> Used {
-        let mut used = Used::default();
-        columns.iter().for_each(|&column| used.add(&chunk.columns[column], row as usize));
-        used
+        Used::of_edges(edges_of_row(chunk, columns, row))
     }
 
     /// These edges.
@@ -25,18 +36,6 @@ impl Used {
         let mut used = Used::default();
         edges.into_iter().for_each(|edge| used.add_edge(&edge));
         used
-    }
-
-    fn add(&mut self, column: &Column, row: usize) {
-        if let Some(edge) = edge_at(column, row) {
-            return self.add_edge(&edge);
-        }
-        let Value::List(items) = column.value(row) else { return };
-        for item in items.iter() {
-            if let Value::Edge(edge) = item {
-                self.add_edge(edge);
-            }
-        }
     }
 
     fn add_edge(&mut self, edge: &EdgeValue) {
