@@ -84,6 +84,8 @@ pub struct OptimizerConfig {
     pub covering_labels: bool,
     /// Work out in how many ways a pattern can be matched, rather than match it, where only that is asked.
     pub count_matches: bool,
+    /// Do the same with what is asked of patterns for each row: whether they match, or how often.
+    pub counted_subplans: Use,
     /// Merge rows that are equal in what the rest of a plan reads of them, where only their number is asked.
     pub partial_aggregation: Use,
     /// Go on to the next row at the first match of what nobody reads.
@@ -117,6 +119,7 @@ impl Default for OptimizerConfig {
             unused: true,
             covering_labels: false,
             count_matches: true,
+            counted_subplans: Use::Cheaper,
             partial_aggregation: Use::Cheaper,
             first_matches: Use::Cheaper,
             distinct_already: true,
@@ -148,6 +151,7 @@ impl OptimizerConfig {
             unused: false,
             covering_labels: false,
             count_matches: false,
+            counted_subplans: Use::Never,
             partial_aggregation: Use::Never,
             first_matches: Use::Never,
             distinct_already: false,
@@ -208,6 +212,9 @@ pub(crate) fn optimize(
     }
     if mode == PlanMode::Read && count(root, slots, context, config) && config.unused {
         unused::drop_unused(root, columns);
+    }
+    if mode == PlanMode::Read && config.counted_subplans != Use::Never && !has_attached {
+        count_matches::subplans::rewrite_all(root, slots, context, config.counted_subplans);
     }
     if mode == PlanMode::Read && config.first_matches != Use::Never && !has_attached {
         first_match::rewrite_all(root, config.first_matches);

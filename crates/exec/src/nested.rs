@@ -31,7 +31,8 @@ pub(crate) struct Nested {
     pub(crate) is_constant: bool,
     /// The columns of the outer row that it reads, if they alone decide what it gives.
     arguments: Option<Vec<usize>>,
-    searches_paths: bool,
+    /// All rows are answered in one run, since they share work.
+    runs_at_once: bool,
 }
 
 /// Takes a chunk of a subplan with the outer row of each of its rows.
@@ -48,11 +49,8 @@ impl Nested {
         let row = is_row_local(subplan).then(|| lowering.hidden_slot());
         let demand = demand.clone().and_slots(&row);
         let (step, layout) = lowering.lower_subplan(subplan, outer, row, &demand)?;
-        let row = row.map(|row| column_of(&layout, row)).transpose()?;
-        let is_ordered = row.is_none() || keeps_row_order(subplan);
-        let arguments = arguments(subplan, outer)?;
-        let (is_constant, searches_paths) = (is_constant(subplan), searches_paths(subplan));
-        Ok((Nested { step, row, is_ordered, is_constant, arguments, searches_paths }, layout))
+        let nested = Nested::of(subplan, step, (outer, &layout), row)?;
+        Ok((Nested { is_ordered: row.is_none() || keeps_row_order(subplan), ..nested }, layout))
     }
 
     /// A subplan that was lowered already.
@@ -63,9 +61,14 @@ impl Nested {
         row: Option<SlotId>,
     ) -> Result<Nested> {
         let row = row.map(|row| column_of(layout, row)).transpose()?;
-        let arguments = arguments(subplan, outer)?;
-        let (is_constant, searches_paths) = (is_constant(subplan), searches_paths(subplan));
-        Ok(Nested { step, row, is_ordered: false, is_constant, arguments, searches_paths })
+        // Counting remembers by itself what nodes stand for.
+        let counts = match &subplan.kind {
+            OperatorKind::CountMatches { input, .. } => matches!(input.kind, OperatorKind::Argument { .. }),
+            _ => false,
+        };
+        let arguments = if counts { None } else { arguments(subplan, outer)? };
+        let (is_constant, runs_at_once) = (is_constant(subplan), counts || searches_paths(subplan));
+        Ok(Nested { step, row, is_ordered: false, is_constant, arguments, runs_at_once })
     }
 
     /// The answers that `ask` gives to the rows of a chunk, if the subplan alone decides them: asked for once for rows that it cannot
@@ -151,7 +154,7 @@ impl Nested {
     /// The same, asked for rows that come again too.
     pub(crate) fn exists_for_each(&self, runtime: &Runtime<'_>, chunk: &Chunk) -> Result<Vec<bool>> {
         let mut found = vec![false; chunk.rows];
-        if self.row.is_some() && self.searches_paths {
+        if self.row.is_some() && self.runs_at_once {
             self.exists_among(runtime, chunk, &mut found)?;
             return Ok(found);
         }
@@ -197,8 +200,8 @@ impl Nested {
                     missing -= usize::from(!std::mem::replace(&mut found[wanted[row as usize] as usize], true));
                 }
                 given += inner.rows;
-                is_flooded = given > FLOOD * all && !self.searches_paths;
-                let is_half = missing * 2 <= all && !self.searches_paths;
+                is_flooded = given > FLOOD * all && !self.runs_at_once;
+                let is_half = missing * 2 <= all && !self.runs_at_once;
                 Ok(if missing == 0 || is_half || is_flooded { Flow::Stop } else { Flow::Continue })
             })?;
             if flow == Flow::Continue || missing == 0 {

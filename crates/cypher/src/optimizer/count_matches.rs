@@ -19,6 +19,7 @@ mod chain;
 mod pattern;
 mod root;
 mod rules;
+pub(super) mod subplans;
 pub(super) mod written;
 
 use std::sync::Arc;
@@ -135,9 +136,7 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, context: &Com
         .or_else(|| counted(input, &asked, context));
     let Some(counted) = counted else { return false };
     let count = slots.unnamed(SlotKind::Any);
-    let estimated_rows = counted.base.estimated_rows;
-    let kind = OperatorKind::CountMatches { input: Box::new(counted.base), count, trees: counted.trees };
-    **input = Operator { id: OperatorId(0), estimated_rows, kind };
+    **input = counted.operator(count);
     reader.weigh(count);
     true
 }
@@ -154,6 +153,15 @@ struct Asked<'a> {
 struct Counted {
     base: Operator,
     trees: Vec<CountedNode>,
+}
+
+impl Counted {
+    /// The operator that counts, and the slot of its numbers.
+    fn operator(self, count: SlotId) -> Operator {
+        let estimated_rows = self.base.estimated_rows;
+        let kind = OperatorKind::CountMatches { input: Box::new(self.base), count, trees: self.trees };
+        Operator { id: OperatorId(0), estimated_rows, kind }
+    }
 }
 
 fn counted(plan: &Operator, asked: &Asked<'_>, context: &CompileContext<'_>) -> Option<Counted> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{Operator, SlotId, SubqueryKind};
+use cypher::plan::{Operator, OperatorKind, SlotId, SubqueryKind};
 use model::{Column, ColumnData, Result, Value};
 
 use crate::aggregates::shared_bytes;
@@ -38,6 +38,11 @@ pub(crate) fn lower(
             Ok(Box::new(Subplan { nested: lower_existence(lowering, plan, layout)?, result: SubqueryResult::Exists }))
         }
         SubqueryKind::Count => {
+            if let OperatorKind::CountMatches { count, .. } = &plan.kind {
+                let (nested, inner) = Nested::lower(lowering, plan, layout, &Demand::all(Slots::from([*count])))?;
+                let result = SubqueryResult::Count(Some(column_of(&inner, *count)?));
+                return Ok(Box::new(Subplan { nested, result }));
+            }
             if let Some((nested, count)) = lower_counted(lowering, plan, layout, true)? {
                 return Ok(Box::new(Subplan { nested, result: SubqueryResult::Count(Some(count)) }));
             }

@@ -358,6 +358,9 @@ fn configs() -> Vec<OptimizerConfig> {
         OptimizerConfig { distinct_nodes: Use::Always, ..all },
         OptimizerConfig { unused: false, ..all },
         OptimizerConfig { count_matches: false, ..all },
+        OptimizerConfig { counted_subplans: Use::Never, ..all },
+        OptimizerConfig { counted_subplans: Use::Always, ..all },
+        OptimizerConfig { counted_subplans: Use::Always, exists_joins: Use::Never, count_matches: false, ..all },
         OptimizerConfig { partial_aggregation: Use::Never, ..all },
         OptimizerConfig { partial_aggregation: Use::Always, ..all },
         OptimizerConfig { partial_aggregation: Use::Always, count_matches: false, ..all },
@@ -486,6 +489,67 @@ fn plans_with_sort_keys_agree_with_plans_without() {
             let found = bench.run(query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
             assert_eq!(expected.0, found.0, "{query}\n{}", statements.join(";\n"));
         }
+    }
+}
+
+#[test]
+fn what_subplans_ask_of_trees_is_counted() {
+    let counted = OptimizerConfig {
+        counted_subplans: Use::Always,
+        exists_joins: Use::Never,
+        count_matches: false,
+        ..OptimizerConfig::default()
+    };
+    let mut random = SeededRandom::new(11);
+    let benches: Vec<Bench> = (0..6).map(|_| Bench::new(&graph(&mut random))).collect();
+    let run = |query: &str| {
+        let is_counted = |bench: &&Bench| {
+            let settings = RunSettings { batch_rows: 7, ..RunSettings::default() };
+            let (rows, plan) = bench.run(query, &counted, settings).expect("the query runs");
+            let (expected, _) =
+                bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
+            assert_eq!(rows, expected, "{query}\n{plan}");
+            plan.contains("CountMatches")
+        };
+        benches.iter().filter(is_counted).count() == benches.len()
+    };
+    for body in [
+        "(n)-[:KNOWS]->(m:Person) WHERE m.age > 1",
+        "(n)-[:KNOWS]-(m) WHERE m.age = 1 OR m.age = 2",
+        "(n)-[:KNOWS]-()-[:KNOWS]-(m)",
+        "(n)-[:KNOWS]-()-[:KNOWS]-(m)-[:KNOWS]-(k:Person)",
+        "(n)-->(m:Thing)-->(k)-->(n)-->(l)",
+        "(n)-->(m), (n)-->(k) WHERE m <> k",
+        "(n)-[:KNOWS]->(m)-[:WORKS_AT]->(c:Company) WHERE m.age > n.age",
+        "(n)-[:KNOWS]-(m) WHERE NOT EXISTS { (m)-->(:Company) }",
+        "(n)-[:KNOWS]-(m) WHERE EXISTS { (m)-->()-->(k) WHERE k.age = 1 }",
+    ] {
+        // Three edges in a row that must all differ do not hang from its end as a tree, and a cycle from no node.
+        let has_trees = !body.contains("->(n)") && !body.contains(")-[:KNOWS]-(k");
+        let is_tree = has_trees && !body.contains("n.age");
+        let conditions = [
+            (format!("EXISTS {{ {body} }}"), is_tree),
+            (format!("NOT EXISTS {{ {body} }}"), is_tree),
+            (format!("COUNT {{ {body} }} > 1"), has_trees),
+        ];
+        for (condition, is_counted) in &conditions {
+            assert_eq!(run(&format!("MATCH (n) WHERE {condition} RETURN n.id")), *is_counted, "{condition}");
+            assert_eq!(run(&format!("MATCH (a)-->(n:Person) WHERE {condition} RETURN a.id, n.age")), *is_counted);
+            // A missing node has no match.
+            run(&format!("MATCH (a) OPTIONAL MATCH (a)-[:WORKS_AT]->(n) WITH a, n WHERE {condition} RETURN a.id"));
+        }
+        assert_eq!(run(&format!("MATCH (n) RETURN n.id, COUNT {{ {body} }} AS matches")), has_trees, "{body}");
+        assert_eq!(run(&format!("MATCH (n) RETURN n.id, EXISTS {{ {body} }} AS matches")), is_tree, "{body}");
+        assert_eq!(run(&format!("MATCH (n)--(x) RETURN max(COUNT {{ {body} }}), min(x.id)")), has_trees, "{body}");
+        run(&format!("UNWIND [1, 2] AS i OPTIONAL MATCH (n {{id: i}}) RETURN i, COUNT {{ {body} }}"));
+    }
+    // These read more of the row than one node, or a part of the matches.
+    for query in [
+        "MATCH (n)-->(k) RETURN n.id, COUNT { (n)-->(m) WHERE m.age > k.age }",
+        "MATCH (n) RETURN n.id, COUNT { MATCH (n)-->(m) WITH m LIMIT 1 WHERE m.age = 1 RETURN m }",
+        "MATCH (n) RETURN n.id, COUNT { (n)-->(m) WHERE m.age = rand() }",
+    ] {
+        assert!(!run(query), "{query}");
     }
 }
 

@@ -251,7 +251,7 @@ impl Pattern {
 }
 
 /// A subplan that is wholly a tree which hangs from its only argument.
-fn nested_tree(subplan: &Operator, context: &CompileContext<'_>) -> Option<CountedNode> {
+pub(super) fn nested_tree(subplan: &Operator, context: &CompileContext<'_>) -> Option<CountedNode> {
     let chain = Chain::of(subplan)?;
     let root = chain.argument()?;
     let pattern = Pattern::of(&chain, Start::Rows, &Set::default(), context).ok()?;

@@ -7,11 +7,18 @@ use model::Direction;
 use super::{Details, label_list, type_list};
 use crate::plan::{CountedBranch, CountedNode, CountedRule, Difference, NestedKind, SlotId};
 
-/// Details of `CountMatches`: the slot, then each edge of the trees as a pattern, then what must hold besides.
+/// Details of `CountMatches`: the slot, unless rows are only tested; then each edge of the trees as a pattern, then what must hold
+/// besides.
 pub(super) fn details(writer: &Details<'_>, count: SlotId, trees: &[CountedNode]) -> String {
     let mut parts = Vec::new();
     trees.iter().for_each(|tree| tree_parts(writer, tree, &mut parts));
-    format!("{} of {}", writer.names.of(count), parts.join(", "))
+    let parts = parts.join(", ");
+    if trees.iter().all(is_test) { parts } else { format!("{} of {parts}", writer.names.of(count)) }
+}
+
+/// True of a tree that every row matches once or not at all.
+fn is_test(tree: &CountedNode) -> bool {
+    tree.branches.is_empty() && tree.nested.iter().all(|nested| nested.kind != NestedKind::Optional)
 }
 
 fn tree_parts(writer: &Details<'_>, tree: &CountedNode, parts: &mut Vec<String>) {
