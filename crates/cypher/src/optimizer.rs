@@ -252,7 +252,13 @@ fn has_attached(context: &CompileContext<'_>) -> bool {
 
 /// Counts rows rather than make them, where only their number is asked; true if that changed the plan.
 fn count(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, config: &OptimizerConfig) -> bool {
-    let mut changed = config.count_matches && count_matches::rewrite_all(root, slots, context);
+    let mut changed = false;
+    if config.counted_subplans != Use::Never && !has_attached(context) {
+        for_each_operator(root, &mut |operator| {
+            changed |= count_matches::optional::rewrite(operator, slots, context, config.counted_subplans);
+        });
+    }
+    changed |= config.count_matches && count_matches::rewrite_all(root, slots, context);
     if config.partial_aggregation != Use::Never && !has_attached(context) {
         changed |= partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
     }

@@ -16,6 +16,7 @@
 //! `Distinct` that is read only in part stays.
 
 mod chain;
+pub(super) mod optional;
 mod pattern;
 mod root;
 mod rules;

@@ -1,7 +1,7 @@
 //! Patterns that are counted: random trees with parts that must differ, may be missing or must not be there give what
 //! walking them gives; and what the plans of some of them are.
 
-use cypher::optimizer::OptimizerConfig;
+use cypher::optimizer::{OptimizerConfig, Use};
 use exec::RunSettings;
 use testing::random::{SeededRandom, seed_or};
 
@@ -128,9 +128,12 @@ fn fuzz_counted_patterns_agree_with_walked_ones() {
             let query = Writer { random: &mut random, nodes: 0 }.query();
             let expected = bench.run(&query, &walked, plain);
             let unused = OptimizerConfig { unused: false, ..all };
+            let subplans = OptimizerConfig { counted_subplans: Use::Always, ..all };
             let runs = [
                 (all, plain, None),
                 (all, threads, None),
+                (subplans, threads, None),
+                (subplans, plain, Some(0)),
                 (unused, plain, None),
                 (all, plain, Some(0)),
                 (all, threads, Some(2_000)),

@@ -11,6 +11,7 @@ use model::{GraphStore, Interrupt, Map, Value};
 use testing::ReferenceStore;
 use testing::random::SeededRandom;
 
+use super::memory::with_limit;
 use super::{Functions, StoppedClock};
 
 /// A store and functions to run queries with.
@@ -504,12 +505,20 @@ fn what_subplans_ask_of_trees_is_counted() {
     let benches: Vec<Bench> = (0..6).map(|_| Bench::new(&graph(&mut random))).collect();
     let run = |query: &str| {
         let is_counted = |bench: &&Bench| {
-            let settings = RunSettings { batch_rows: 7, ..RunSettings::default() };
-            let (rows, plan) = bench.run(query, &counted, settings).expect("the query runs");
             let (expected, _) =
                 bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
-            assert_eq!(rows, expected, "{query}\n{plan}");
-            plan.contains("CountMatches")
+            let mut is_counted = true;
+            for (batch_rows, threads, limit) in [(2_048, 1, None), (7, 1, None), (1, 1, Some(0)), (3, 3, Some(2_000))] {
+                let settings = RunSettings { batch_rows, threads, parallel_nodes_min: 0, ..RunSettings::default() };
+                let found = match limit {
+                    None => bench.run(query, &counted, settings),
+                    Some(limit) => with_limit(limit, |memory| bench.run_within(query, &counted, settings, memory)),
+                };
+                let (rows, plan) = found.unwrap_or_else(|error| panic!("limit {limit:?}: {error}\n{query}"));
+                assert_eq!(rows, expected, "{query}\n{plan}");
+                is_counted &= plan.contains("CountMatches");
+            }
+            is_counted
         };
         benches.iter().filter(is_counted).count() == benches.len()
     };
@@ -550,6 +559,55 @@ fn what_subplans_ask_of_trees_is_counted() {
         "MATCH (n) RETURN n.id, COUNT { (n)-->(m) WHERE m.age = rand() }",
     ] {
         assert!(!run(query), "{query}");
+    }
+}
+
+#[test]
+fn counts_of_optional_matches_make_no_rows() {
+    let counted = OptimizerConfig { counted_subplans: Use::Always, ..OptimizerConfig::default() };
+    let mut random = SeededRandom::new(12);
+    let benches: Vec<Bench> = (0..6).map(|_| Bench::new(&graph(&mut random))).collect();
+    let run = |query: &str| {
+        let kept = |bench: &Bench| {
+            let (expected, _) =
+                bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
+            let settings = RunSettings { batch_rows: 3, threads: 2, parallel_nodes_min: 0, ..RunSettings::default() };
+            let (rows, plan) = bench.run(query, &counted, settings).expect("the query runs");
+            assert_eq!(rows, expected, "{query}\n{plan}");
+            plan.lines().filter(|line| line.trim_start().starts_with("Optional")).count()
+        };
+        // Some graphs have an index from which a pattern is matched rather than counted.
+        benches.iter().map(kept).min()
+    };
+    for pattern in [
+        "(n)-[r:KNOWS]->(m)",
+        "(n)-[r:KNOWS]->(m:Person) WHERE m.age > 1",
+        "(n)-[:KNOWS]-()-[r:KNOWS]-(m)",
+        "(n)-[r]->(m) WHERE NOT EXISTS { (m)-->(:Company) }",
+        "(n)-[:KNOWS]->(k)-[r:WORKS_AT]->(m) WHERE k.age > n.age",
+    ] {
+        for (start, returned) in [
+            ("MATCH (n)", "n.id, count(m)"),
+            ("MATCH (n)", "count(r), count(*), min(n.id), sum(n.age)"),
+            ("MATCH (a)-->(n:Person)", "a.id, count(m), count(n.age), count(DISTINCT n.id), collect(DISTINCT n.age)"),
+            ("MATCH (a) OPTIONAL MATCH (a)-[:WORKS_AT]->(n) WITH DISTINCT a, n", "a.id, count(m), avg(a.id)"),
+            ("UNWIND [1, 2, 2, 77] AS i OPTIONAL MATCH (n {id: i})", "i, count(m), count(*), sum(i)"),
+            ("MATCH (n) WHERE n.id > 1000", "count(m), sum(n.id), count(*)"),
+        ] {
+            let of_start = start.matches("OPTIONAL").count();
+            let query = format!("{start} OPTIONAL MATCH {pattern} RETURN {returned}");
+            assert_eq!(run(&query), Some(of_start), "{query}");
+        }
+        run(&format!(
+            "MATCH (n) OPTIONAL MATCH {pattern} WITH n, count(m) AS c OPTIONAL MATCH (n)-->(x) RETURN c, n.id, count(x)"
+        ));
+    }
+    // These read something of the matches besides, or tell equal ones apart.
+    for returned in
+        ["m.id, count(m)", "count(m), max(m.id)", "count(DISTINCT m)", "count(m.age)", "n.id, count(m), collect(n.id)"]
+    {
+        let query = format!("MATCH (n) OPTIONAL MATCH (n)-[:KNOWS]->(m) RETURN {returned}");
+        assert_eq!(run(&query), Some(1), "{query}");
     }
 }
 

@@ -69,10 +69,12 @@ impl Rule<'_, '_> {
     fn count(&mut self, expression: &mut Expression, rows: f64) {
         if let ExpressionKind::Subquery { kind, plan } = &mut expression.kind {
             let counted = match kind {
-                SubqueryKind::Count => Chain::of(plan).filter(|chain| self.are_many(chain, rows)).and_then(|chain| {
-                    let asked = Asked { needed: &Set::default(), number: true };
-                    rooted_in_rows(&chain, &asked, self.context)
-                }),
+                SubqueryKind::Count => {
+                    Chain::of(plan).filter(|chain| are_many(chain, rows, self.of_rule)).and_then(|chain| {
+                        let asked = Asked { needed: &Set::default(), number: true };
+                        rooted_in_rows(&chain, &asked, self.context)
+                    })
+                }
                 SubqueryKind::Exists if self.pays(plan, rows) => nested_tree(plan, self.context).map(|tree| {
                     let kind = OperatorKind::Argument { slots: vec![tree.slot] };
                     Counted { base: Operator { id: OperatorId(0), estimated_rows: 1.0, kind }, trees: vec![tree] }
@@ -86,20 +88,20 @@ impl Rule<'_, '_> {
         expression.operands_mut().into_iter().for_each(|operand| self.count(operand, rows));
     }
 
-    /// True if walks along a chain make many rows.
-    fn are_many(&self, chain: &Chain, rows: f64) -> bool {
-        self.of_rule == Use::Always || rows * chain.rows_walked() >= WALKED_ROWS_MIN
-    }
-
     /// True if it costs less to count the matches of a subplan for that number of rows than to look for the first of each.
     fn pays(&self, subplan: &Operator, rows: f64) -> bool {
-        let Some(chain) = Chain::of(subplan).filter(|chain| self.are_many(chain, rows)) else { return false };
+        let Some(chain) = Chain::of(subplan).filter(|chain| are_many(chain, rows, self.of_rule)) else { return false };
         let made = rows * chain.rows_walked();
         let walked = rows * chain.rows_walked().min(FIRST_MATCH_ROWS);
         let edges = edges_of(&chain, self.context);
         let pays = self.asks_all && made.min(edges) <= walked && edges <= EDGES_OF_ROW_MAX * walked;
         pays || self.of_rule == Use::Always
     }
+}
+
+/// True if walks along a chain from that number of rows make many.
+pub(super) fn are_many(chain: &Chain, rows: f64, of_rule: Use) -> bool {
+    of_rule == Use::Always || rows * chain.rows_walked() >= WALKED_ROWS_MIN
 }
 
 /// The edges that counting follows at most: those of each step of a chain once.
