@@ -25,6 +25,7 @@ pub(crate) mod nullability;
 mod partial_aggregation;
 mod pushed_pattern;
 mod running_in_path;
+pub(crate) mod sized_lists;
 mod top;
 mod unused;
 
@@ -61,7 +62,7 @@ pub struct OptimizerConfig {
     pub constant_folding: bool,
     /// Sort only the rows that a limit leaves.
     pub top: bool,
-    /// Count rows rather than values that are never null.
+    /// Count rows rather than values that are never null, or lists of values.
     pub count_rows: bool,
     /// Test each edge of a path while it is walked.
     pub filter_in_path: bool,
@@ -177,6 +178,11 @@ pub(crate) fn optimize(
     }
     if config.constant_folding {
         for_each_operator(root, &mut constant_folding::fold);
+    }
+    if config.count_rows {
+        for_each_operator(root, &mut |operator| {
+            operator.expressions_mut().into_iter().for_each(|expression| sized_lists::simplify(expression, slots));
+        });
     }
     if config.filter_in_path {
         for_each_operator(root, &mut filter_in_path::push_down);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::binder::Hint;
 use crate::binder::tree::{BoundCall, BoundClause, BoundMerge, BoundQuery, BoundUnion, QueryGraph};
 use crate::catalog::CompileContext;
-use crate::optimizer::OptimizerConfig;
+use crate::optimizer::{OptimizerConfig, sized_lists};
 use crate::plan::{
     BinaryOperator, Expression, ExpressionKind, HorizonId, Operator, OperatorId, OperatorKind, SlotId, SubqueryKind,
 };
@@ -316,7 +316,10 @@ impl<'a> Planner<'a> {
         }
         let mut plain = Vec::new();
         let mut patterns = Vec::new();
-        for predicate in conjuncts {
+        for mut predicate in conjuncts {
+            if self.config.count_rows {
+                sized_lists::simplify(&mut predicate, self.slots);
+            }
             if self.config.semi_apply && pattern_of(&predicate).is_some() {
                 patterns.push(predicate);
             } else {

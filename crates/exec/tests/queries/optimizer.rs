@@ -563,6 +563,38 @@ fn what_subplans_ask_of_trees_is_counted() {
 }
 
 #[test]
+fn sizes_of_collected_lists_are_counted() {
+    let bench = Bench::new(&graph(&mut SeededRandom::new(13)));
+    let run = |query: &str| {
+        let (rows, plan) =
+            bench.run(query, &OptimizerConfig::default(), RunSettings::default()).expect("the query runs");
+        let (expected, _) = bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("the query runs");
+        assert_eq!(rows, expected, "{query}\n{plan}");
+        plan
+    };
+    for list in [
+        "[(n)-[:KNOWS]->(m) | m.age]",
+        "[(n)-[r]-(m:Person) WHERE m.age > 1 | r]",
+        "[p = (n)-[:KNOWS]->()-[:KNOWS]-(m) | 1]",
+        "COLLECT { MATCH (n)-->(m) RETURN m.id }",
+        "COLLECT { MATCH (n)-->(m) RETURN null AS x UNION ALL MATCH (n)<--(m) RETURN 1 AS x }",
+        "COLLECT { MATCH (n)-->(m) RETURN DISTINCT m.age }",
+        "COLLECT { MATCH (n)-->(m) RETURN m.age AS x ORDER BY x LIMIT 2 }",
+    ] {
+        run(&format!("MATCH (n) RETURN n.id, size({list}) AS matches"));
+        run(&format!("MATCH (n) WHERE size({list}) > 1 OR n.id = 1 RETURN n.id"));
+        run(&format!("OPTIONAL MATCH (n {{id: -1}}) RETURN size({list})"));
+    }
+    // An item that fails does so though nobody reads it.
+    let failing = "MATCH (n) RETURN size([(n)-[:KNOWS]->(m) | 1 / (m.id - m.id)])";
+    assert!(bench.run(failing, &OptimizerConfig::default(), RunSettings::default()).is_err());
+    let plan = run("MATCH (n) WHERE size([(n)-[:KNOWS]->(m) | m.age]) > 0 RETURN n.id");
+    assert!(plan.contains("SemiApply"), "{plan}");
+    let plan = run("MATCH (n) RETURN n.id, size([(n)-->(m) | [m, 1]]), size([1, 2]), size('text')");
+    assert!(plan.contains("COLLECT"), "{plan}");
+}
+
+#[test]
 fn counts_of_optional_matches_make_no_rows() {
     let counted = OptimizerConfig { counted_subplans: Use::Always, ..OptimizerConfig::default() };
     let mut random = SeededRandom::new(12);
