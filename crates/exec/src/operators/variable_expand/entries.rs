@@ -8,12 +8,15 @@
 //!
 //! Cost: each edge four times at most, and once or more for each node that is asked.
 
+use std::ops::ControlFlow::{Break, Continue};
+
 use model::store::EdgeIds;
-use model::{EdgeBatch, EdgeId, Expand, Map, NodeId, Result, Set};
+use model::{EdgeId, Expand, Map, NodeId, Result, Set};
 
 use super::origins::Start;
 use super::round::has_way;
 use super::used::Used;
+use crate::adjacency::find_edges;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;
@@ -58,14 +61,11 @@ pub(super) fn reached(
         entries.entry(start.node).or_default().add(edge);
         level.push((start.node, edge));
     }
-    let (mut length, mut batch) = (0, EdgeBatch::default());
-    let guard = runtime.view();
+    let mut length = 0;
     while !level.is_empty() && length < max {
         let nodes: Vec<NodeId> = level.iter().map(|(node, _)| *node).collect();
         let mut next = Vec::new();
-        let mut cursor = guard.view().expand(&nodes, expansion)?;
-        while cursor.next(&mut batch)? {
-            runtime.environment.interrupt.check()?;
+        let unfit = find_edges(runtime, &nodes, expansion, |batch| {
             for (row, (&input, &node)) in batch.inputs.iter().zip(&batch.neighbors).enumerate() {
                 let edge = Some(batch.edges[row]);
                 if level[input as usize].1 == edge {
@@ -76,11 +76,12 @@ pub(super) fn reached(
                     next.push((node, edge));
                 }
             }
-            if !fits(charge, (entries.len() + next.len() + level.len()) * NODE_BYTES) {
-                return Ok(None);
-            }
+            let bytes = (entries.len() + next.len() + level.len()) * NODE_BYTES;
+            if fits(charge, bytes) { Continue(()) } else { Break(()) }
+        })?;
+        if unfit.is_some() {
+            return Ok(None);
         }
-        drop(cursor);
         (level, length) = (next, length + 1);
     }
     Ok(Some(found))
@@ -98,29 +99,26 @@ pub(super) fn is_end(
     let mut visited: Set<NodeId> = [end].into_iter().collect();
     let (mut level, mut length) = (vec![end], 0);
     let mut asked: Vec<&Start> = Vec::new();
-    let mut batch = EdgeBatch::default();
-    let guard = runtime.view();
     while !level.is_empty() && length < max {
         let mut next = Vec::new();
-        let mut cursor = guard.view().expand(&level, turned)?;
-        while cursor.next(&mut batch)? {
-            runtime.environment.interrupt.check()?;
+        let found = find_edges(runtime, &level, turned, |batch| {
             for (&node, &edge) in batch.neighbors.iter().zip(&batch.edges) {
                 if !visited.insert(node) {
                     continue;
                 }
                 next.push(node);
                 match starts.get(&node) {
-                    Some(start) if start.left_out().is_none_or(|used| used.id != edge) => return Ok(Some(true)),
+                    Some(start) if start.left_out().is_none_or(|used| used.id != edge) => return Break(Some(true)),
                     Some(start) => asked.push(start),
                     None => {}
                 }
             }
-            if !fits(charge, (visited.len() + next.len() + level.len()) * NODE_BYTES) {
-                return Ok(None);
-            }
+            let bytes = (visited.len() + next.len() + level.len()) * NODE_BYTES;
+            if fits(charge, bytes) { Continue(()) } else { Break(None) }
+        })?;
+        if let Some(found) = found {
+            return Ok(found);
         }
-        drop(cursor);
         (level, length) = (next, length + 1);
     }
     for start in asked {

@@ -14,13 +14,16 @@
 //! Cost: each edge four times at most, eight if edges are left out, and the searches for ways back and for nodes that are asked.
 //! Memory: some 64 bytes for each node reached.
 
+use std::ops::ControlFlow::{Break, Continue};
+
 use model::store::EdgeIds;
-use model::{Column, ColumnData, Direction, EdgeBatch, EdgeValue, Expand, Map, NodeId, Result, Value};
+use model::{Column, ColumnData, Direction, EdgeValue, Expand, Map, NodeId, Result, Value};
 
 use super::entries;
 use super::reach::Reach;
 use super::round::{has_way, has_way_round};
 use super::used::Used;
+use crate::adjacency::find_edges;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;
@@ -211,11 +214,7 @@ impl Origins<'_> {
         left_out: impl Fn(u32) -> Option<EdgeValue>,
     ) -> Result<Option<Level>> {
         let mut next = Level::default();
-        let mut batch = EdgeBatch::default();
-        let guard = runtime.view();
-        let mut cursor = guard.view().expand(&level.nodes, expansion)?;
-        while cursor.next(&mut batch)? {
-            runtime.environment.interrupt.check()?;
+        let unfit = find_edges(runtime, &level.nodes, expansion, |batch| {
             for (row, (&input, &node)) in batch.inputs.iter().zip(&batch.neighbors).enumerate() {
                 let origin = level.origins[input as usize];
                 if left_out(origin).is_some_and(|edge| edge.id == batch.edges[row]) {
@@ -226,10 +225,9 @@ impl Origins<'_> {
                     next.origins.push(origin);
                 }
             }
-            if !fits(&mut self.charge, (self.of.len() + next.nodes.len()) * NODE_BYTES) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(next))
+            let bytes = (self.of.len() + next.nodes.len()) * NODE_BYTES;
+            if fits(&mut self.charge, bytes) { Continue(()) } else { Break(()) }
+        })?;
+        Ok(unfit.is_none().then_some(next))
     }
 }

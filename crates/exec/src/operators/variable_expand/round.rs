@@ -6,10 +6,13 @@
 //!
 //! Cost: each edge twice at most, and where nodes lie on short cycles a few. Memory: some 32 bytes for each node reached.
 
+use std::ops::ControlFlow::{Break, Continue};
+
 use model::store::EdgeIds;
-use model::{EdgeBatch, Expand, Map, NodeId, Result, Set};
+use model::{Expand, Map, NodeId, Result, Set};
 
 use super::used::Used;
+use crate::adjacency::find_edges;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;
@@ -38,13 +41,9 @@ pub(super) fn has_way_round(
     let expansion = &Expand { edge_ids, ..expansion.clone() };
     let mut reached: Map<NodeId, Reached> = Map::default();
     let (mut frontier, mut length) = (vec![start], 0_u32);
-    let mut batch = EdgeBatch::default();
-    let guard = runtime.view();
     while may_meet(&frontier, &reached, length, max) {
         let mut next = Vec::new();
-        let mut cursor = guard.view().expand(&frontier, expansion)?;
-        while cursor.next(&mut batch)? {
-            runtime.environment.interrupt.check()?;
+        let found = find_edges(runtime, &frontier, expansion, |batch| {
             for (row, (&input, &node)) in batch.inputs.iter().zip(&batch.neighbors).enumerate() {
                 if !used.is_empty() && used.contains(batch.edges[row]) {
                     continue;
@@ -52,7 +51,7 @@ pub(super) fn has_way_round(
                 let from = frontier[input as usize];
                 if node == start {
                     if from == start {
-                        return Ok(Some(true));
+                        return Break(Some(true));
                     }
                     continue;
                 }
@@ -64,16 +63,16 @@ pub(super) fn has_way_round(
                         next.push(node);
                     }
                     Some(met) if met.branch != branch && length.saturating_add(met.length) < max => {
-                        return Ok(Some(true));
+                        return Break(Some(true));
                     }
                     Some(_) => {}
                 }
             }
-            if !fits(charge, (reached.len() + next.len()) * NODE_BYTES) {
-                return Ok(None);
-            }
+            if fits(charge, (reached.len() + next.len()) * NODE_BYTES) { Continue(()) } else { Break(None) }
+        })?;
+        if let Some(found) = found {
+            return Ok(found);
         }
-        drop(cursor);
         (frontier, length) = (next, length + 1);
     }
     Ok(Some(false))
@@ -92,29 +91,25 @@ pub(super) fn has_way(
     let expansion = &Expand { edge_ids, ..expansion.clone() };
     let mut reached: Set<NodeId> = Set::default();
     let (mut frontier, mut length) = (vec![start], 0);
-    let mut batch = EdgeBatch::default();
-    let guard = runtime.view();
     while !frontier.is_empty() && length < max {
         let mut next = Vec::new();
-        let mut cursor = guard.view().expand(&frontier, expansion)?;
-        while cursor.next(&mut batch)? {
-            runtime.environment.interrupt.check()?;
+        let found = find_edges(runtime, &frontier, expansion, |batch| {
             for (row, &node) in batch.neighbors.iter().enumerate() {
                 if !used.is_empty() && used.contains(batch.edges[row]) {
                     continue;
                 }
                 if node == end {
-                    return Ok(Some(true));
+                    return Break(Some(true));
                 }
                 if reached.insert(node) {
                     next.push(node);
                 }
             }
-            if !fits(charge, (reached.len() + next.len()) * NODE_BYTES) {
-                return Ok(None);
-            }
+            if fits(charge, (reached.len() + next.len()) * NODE_BYTES) { Continue(()) } else { Break(None) }
+        })?;
+        if let Some(found) = found {
+            return Ok(found);
         }
-        drop(cursor);
         (frontier, length) = (next, length + 1);
     }
     Ok(Some(false))
