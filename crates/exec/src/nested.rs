@@ -67,7 +67,7 @@ impl Nested {
             _ => false,
         };
         let arguments = if counts { None } else { arguments(subplan, outer)? };
-        let (is_constant, runs_at_once) = (is_constant(subplan), counts || searches_paths(subplan));
+        let (is_constant, runs_at_once) = (is_constant(subplan), counts || shares_work(subplan));
         Ok(Nested { step, row, is_ordered: false, is_constant, arguments, runs_at_once })
     }
 
@@ -220,8 +220,18 @@ impl Nested {
     }
 }
 
+/// True if a subplan does work once for all rows of a run: searches of paths, or a join with rows that are the same for all of them, which
+/// may be too many to be kept.
+pub(crate) fn shares_work(plan: &Operator) -> bool {
+    let joins_rows = match &plan.kind {
+        OperatorKind::HashJoin { left, .. } => matches!(left.kind, OperatorKind::Argument { .. }),
+        _ => false,
+    };
+    joins_rows || searches_paths(plan)
+}
+
 /// True if a subplan searches paths between known nodes: pairs of a run share searches, unless paths must differ from edges of theirs.
-pub(crate) fn searches_paths(plan: &Operator) -> bool {
+fn searches_paths(plan: &Operator) -> bool {
     let is_shared = matches!(&plan.kind, OperatorKind::VariableExpand { into: true, distinct_from, .. } if distinct_from.is_empty());
     is_shared || plan.inputs().into_iter().any(searches_paths)
 }

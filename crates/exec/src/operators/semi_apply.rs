@@ -1,6 +1,7 @@
 //! `SemiApply`: the rows for which a subplan gives at least one row, or none.
 //!
-//! A subplan that searches paths between known nodes is run for more and more rows at a time: pairs of a run share searches.
+//! A subplan that does work for all rows of a run together is run for more and more rows at a time: searches of paths between known
+//! nodes, of which pairs share some, and joins, whose other side is read for each run if it cannot be kept.
 
 use cypher::plan::{Operator, OperatorKind};
 use model::{Direction, Result};
@@ -8,7 +9,7 @@ use model::{Direction, Result};
 use crate::chunk::Chunk;
 use crate::lowering::liveness::{Slots, add_arguments};
 use crate::lowering::{Demand, Lowered, Lowering, keep};
-use crate::nested::{Nested, searches_paths};
+use crate::nested::{Nested, shares_work};
 use crate::operators::subquery::lower_existence;
 use crate::rows::{RowBuffer, gather_columns};
 use crate::runtime::{Flow, Physical, Runtime, Scope, Sink, Step};
@@ -26,8 +27,8 @@ struct SemiApply {
     shares_searches: bool,
 }
 
-/// Most rows for which a search of paths is run at a time.
-const SEARCHED_ROWS_MAX: usize = 1 << 18;
+/// Most rows for which a subplan is run at a time that does work for all of them together.
+const SHARED_ROWS_MAX: usize = 1 << 18;
 /// Factor by which these rows become more from one run to the next: each begins its searches anew.
 const GROWTH: usize = 8;
 
@@ -46,7 +47,7 @@ pub(crate) fn lower(
     let (input, outer) = lowering.lower(input, &below)?;
     let nested = lower_existence(lowering, subplan, &outer)?;
     let (keep, layout) = keep(&outer, demand);
-    let rows_max = if searches_paths(subplan) { SEARCHED_ROWS_MAX } else { 1 };
+    let rows_max = if shares_work(subplan) { SHARED_ROWS_MAX } else { 1 };
     let shares_searches = shares_searches(subplan);
     Ok((Box::new(SemiApply { input, nested, keeps_matched: !anti, keep, rows_max, shares_searches }), layout))
 }

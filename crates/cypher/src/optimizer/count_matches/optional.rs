@@ -1,7 +1,8 @@
 //! Counts of optional matches.
 //!
-//! Before: an aggregation over an `Optional` that reads nothing of its matches but how many there are, as `count(b)` of a node or edge
-//! that they bind. After: the rows around the `Optional`, each with the number of its matches, which the aggregation adds up.
+//! Before: an aggregation over one `Optional` or several, each of which starts from the rows below all of them, that reads nothing of
+//! their matches but how many there are, as `count(b)` of a node or edge that they bind. After: the rows below, each with the number of
+//! its matches of each, which the aggregation adds up. A row comes as often as the product of the numbers says, none being one.
 //! Needs: the aggregation groups by nothing that the matches bind. Leaves: matches that can only be made one by one, and few of them.
 
 use std::sync::Arc;
@@ -20,6 +21,12 @@ use crate::plan::{
 };
 use crate::slots::Slots;
 
+/// An `Optional` whose matches are counted.
+struct Counted {
+    chain: Chain,
+    plan: Operator,
+}
+
 /// Rewrites an operator, if it is such an aggregation; true if it was.
 pub(in crate::optimizer) fn rewrite(
     operator: &mut Operator,
@@ -28,44 +35,75 @@ pub(in crate::optimizer) fn rewrite(
     of_rule: Use,
 ) -> bool {
     let OperatorKind::Aggregate { input, keys, aggregates } = &mut operator.kind else { return false };
-    let OperatorKind::Optional { input: rows, subplan, slots: bound } = &input.kind else { return false };
-    let Some(chain) = Chain::of(subplan) else { return false };
-    let mut read = Set::default();
-    keys.iter().for_each(|(_, key)| key.free_slots(&mut read));
-    let others = aggregates.iter().filter(|aggregate| !is_count_of_match(aggregate, &chain));
-    let others: Vec<&Aggregate> = others.collect();
-    others.iter().flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut read));
-    let takes_rows_together = others.iter().all(|it| it.takes_weights() || it.ignores_repeats());
-    let is_random = keys.iter().map(|(_, key)| key).any(Expression::is_random)
-        || aggregates.iter().flat_map(|it| &it.arguments).any(Expression::is_random);
-    if others.len() == aggregates.len() || !takes_rows_together || is_random || bound.iter().any(|it| read.contains(it))
-    {
+    let counted = counted_below(input, keys, aggregates, (context, of_rule));
+    if !aggregates.iter().any(|aggregate| counted.iter().any(|of| is_count_of_match(aggregate, &of.chain))) {
         return false;
     }
-    if !is_counted(subplan, &chain, rows.estimated_rows, context, of_rule) {
-        return false;
-    }
-    let (count, weight) = (slots.unnamed(SlotKind::Any), slots.unnamed(SlotKind::Any));
-    let plan = Arc::new((**subplan).clone());
-    let number = at(Span::default(), ExpressionKind::Subquery { kind: SubqueryKind::Count, plan });
-    let mut items = vec![(count, number)];
-    if others.iter().any(|it| it.takes_weights()) {
+    let mut items = Vec::new();
+    let mut weights: Vec<(SlotId, SlotId)> = Vec::new();
+    for Counted { plan, .. } in &counted {
+        let (count, weight) = (slots.unnamed(SlotKind::Any), slots.unnamed(SlotKind::Any));
+        let kind = ExpressionKind::Subquery { kind: SubqueryKind::Count, plan: Arc::new(plan.clone()) };
+        items.push((count, at(Span::default(), kind)));
         items.push((weight, at_least_one(count)));
+        weights.push((count, weight));
     }
     for aggregate in aggregates.iter_mut() {
-        if is_count_of_match(aggregate, &chain) {
+        let of = counted.iter().position(|of| is_count_of_match(aggregate, &of.chain));
+        let number = |(at, &(count, weight)): (usize, &(SlotId, SlotId))| if of == Some(at) { count } else { weight };
+        let product = slots.unnamed(SlotKind::Any);
+        items.extend(product_of(weights.iter().enumerate().map(number)).map(|value| (product, value)));
+        if of.is_some() {
             aggregate.function = Arc::from("sum");
-            aggregate.arguments = vec![at(aggregate.span, ExpressionKind::Slot(count))];
+            aggregate.arguments = vec![at(aggregate.span, ExpressionKind::Slot(product))];
         } else {
-            weigh(aggregate, weight);
+            weigh(aggregate, product);
         }
     }
-    let OperatorKind::Optional { input: rows, .. } = &mut input.kind else { return false };
-    let rows = take_input(rows);
+    let mut rows = take_input(input);
+    for _ in &counted {
+        let OperatorKind::Optional { input, .. } = &mut rows.kind else { break };
+        rows = take_input(input);
+    }
     let estimated_rows = rows.estimated_rows;
     **input =
         Operator { id: OperatorId(0), estimated_rows, kind: OperatorKind::Extend { input: Box::new(rows), items } };
     true
+}
+
+/// The `Optional`s below an aggregation of which it reads only numbers, from the top on; none if it takes no numbers.
+fn counted_below(
+    input: &Operator,
+    keys: &[(SlotId, Expression)],
+    aggregates: &[Aggregate],
+    (context, of_rule): (&CompileContext<'_>, Use),
+) -> Vec<Counted> {
+    let values = keys.iter().map(|(_, key)| key).chain(aggregates.iter().flat_map(|it| &it.arguments));
+    let takes_numbers = aggregates.iter().all(|it| it.takes_weights() || it.ignores_repeats());
+    let mut counted: Vec<Counted> = Vec::new();
+    if !takes_numbers || values.clone().any(Expression::is_random) {
+        return counted;
+    }
+    let mut below = input;
+    while let OperatorKind::Optional { input, subplan, slots } = &below.kind {
+        let Some(chain) =
+            Chain::of(subplan).filter(|chain| is_counted(subplan, chain, input.estimated_rows, context, of_rule))
+        else {
+            break;
+        };
+        let mut read = Set::default();
+        keys.iter().for_each(|(_, key)| key.free_slots(&mut read));
+        let others = aggregates.iter().filter(|aggregate| !is_count_of_match(aggregate, &chain));
+        others.flat_map(|it| &it.arguments).for_each(|argument| argument.free_slots(&mut read));
+        // Those above must start from the rows below this one.
+        counted.iter().for_each(|above| above.plan.arguments(&mut |taken| read.extend(taken.iter().copied())));
+        if slots.iter().any(|slot| read.contains(slot)) {
+            break;
+        }
+        counted.push(Counted { chain, plan: (**subplan).clone() });
+        below = input;
+    }
+    counted
 }
 
 /// True of `count(x)` of a node or edge that each match binds.
@@ -88,16 +126,24 @@ fn is_counted(subplan: &Operator, chain: &Chain, rows: f64, context: &CompileCon
     are_many(chain, rows, of_rule) && rooted_in_rows(chain, &asked, context).is_some()
 }
 
+fn plain(kind: ExpressionKind) -> Expression {
+    at(Span::default(), kind)
+}
+
+fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
+    plain(ExpressionKind::Binary { operator, left: Box::new(left), right: Box::new(right) })
+}
+
+/// The product of numbers; nothing if there are none.
+fn product_of(numbers: impl Iterator<Item = SlotId>) -> Option<Expression> {
+    let numbers = numbers.map(|slot| plain(ExpressionKind::Slot(slot)));
+    numbers.reduce(|product, number| binary(BinaryOperator::Multiply, product, number))
+}
+
 /// A number, but one for none: a row without a match is there once.
 fn at_least_one(count: SlotId) -> Expression {
-    let node = |kind| at(Span::default(), kind);
-    let (zero, one) = (Value::Int(0), Value::Int(1));
-    let operand = |kind| Box::new(node(kind));
-    let is_none = node(ExpressionKind::Binary {
-        operator: BinaryOperator::Equal,
-        left: operand(ExpressionKind::Slot(count)),
-        right: operand(ExpressionKind::Literal(zero)),
-    });
-    let whens = vec![(is_none, node(ExpressionKind::Literal(one)))];
-    node(ExpressionKind::Case { operand: None, whens, otherwise: Some(operand(ExpressionKind::Slot(count))) })
+    let number = |value| plain(ExpressionKind::Literal(Value::Int(value)));
+    let count = plain(ExpressionKind::Slot(count));
+    let whens = vec![(binary(BinaryOperator::Equal, count.clone(), number(0)), number(1))];
+    plain(ExpressionKind::Case { operand: None, whens, otherwise: Some(Box::new(count)) })
 }
