@@ -1,14 +1,15 @@
 //! Pairs of nodes that a path joins: generated questions on small random graphs, compared with an evaluation that follows
 //! the definition, and with each other wording of the same question.
 
-use exec::RunSettings;
+use exec::{QueryMemory, RunSettings};
 use model::Map;
 use testing::ReferenceStore;
 use testing::random::{SeededRandom, seed_or};
 
+use super::memory::with_limit;
 use super::optimizer::Bench;
 use super::shapes::{Graph, Hop};
-use super::{answer, variants};
+use super::{answer, rows_given, run_with, variants};
 
 /// For each node, whether a path of a length within the bounds of the hop joins a node with it.
 fn joined(graph: &Graph, hop: Hop, start: usize) -> Vec<bool> {
@@ -155,4 +156,31 @@ fn paths_of_a_fixed_length_are_counted_as_written_ones_are() {
         counted += usize::from(is_counted(&plan));
     }
     assert!(counted >= 4, "only {counted} are counted");
+}
+
+/// The nodes for which a pattern holds are found a few times where they cannot be kept, not for every few rows.
+#[test]
+fn nodes_that_are_joined_are_found_a_few_times_however_little_memory_there_is() {
+    let store = ReferenceStore::new();
+    for statement in [
+        "CREATE CONSTRAINT FOR (n:N) REQUIRE n.id IS UNIQUE",
+        "UNWIND range(0, 3999) AS i CREATE (:N {id: i})",
+        "MATCH (a:N) UNWIND [1, 2, 3, 5, 8, 13, 21] AS i MATCH (b:N {id: (a.id * 7 + i) % 4000}) CREATE (a)-[:E]->(b)",
+    ] {
+        rows_given(&store, statement, 1_000);
+    }
+    let query = "MATCH (a:N) WHERE NOT EXISTS { (a)-[:E]->()-[:E]->()-[:E]->()-[:E]->(:N {id: 3}) } RETURN a.id";
+    let settings = RunSettings { batch_rows: 64, profile: true, ..RunSettings::default() };
+    let run = |memory: &QueryMemory| {
+        let (rows, summary) = run_with(&store, query, &Map::default(), settings, memory).expect("the query runs");
+        let given: u64 = summary.profile.values().map(|operator| operator.rows).sum();
+        (rows.len(), given)
+    };
+    let (expected, given) = run(&QueryMemory::unlimited());
+    assert!((1..4_000).contains(&expected) && given < 30_000, "{given} rows given for {expected}");
+    for limit in [0, 10_000, 100_000] {
+        let (rows, with_little) = with_limit(limit, run);
+        assert_eq!(rows, expected, "limit {limit}");
+        assert!(with_little < 2 * given, "limit {limit}: {with_little} rows given, {given} with enough memory");
+    }
 }
