@@ -180,9 +180,7 @@ pub(crate) fn optimize(
         for_each_operator(root, &mut constant_folding::fold);
     }
     if config.count_rows {
-        for_each_operator(root, &mut |operator| {
-            operator.expressions_mut().into_iter().for_each(|expression| sized_lists::simplify(expression, slots));
-        });
+        for_each_operator(root, &mut |operator| sized_lists::simplify_all(operator, slots));
     }
     if config.filter_in_path {
         for_each_operator(root, &mut filter_in_path::push_down);
@@ -219,11 +217,8 @@ pub(crate) fn optimize(
     if mode == PlanMode::Read && count(root, slots, context, config) && config.unused {
         unused::drop_unused(root, columns);
     }
-    if mode == PlanMode::Read && config.counted_subplans != Use::Never && !has_attached {
-        count_matches::subplans::rewrite_all(root, slots, context, config.counted_subplans);
-    }
-    if mode == PlanMode::Read && config.first_matches != Use::Never && !has_attached {
-        first_match::rewrite_all(root, config.first_matches);
+    if mode == PlanMode::Read && !has_attached {
+        make_fewer_matches(root, slots, context, config);
     }
     if mode == PlanMode::Read && config.distinct_already {
         for_each_operator(root, &mut |operator| {
@@ -269,6 +264,16 @@ fn count(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, c
         changed |= partial_aggregation::rewrite_all(root, slots, config.partial_aggregation, context);
     }
     changed
+}
+
+/// Makes no matches, or only the first, of what is asked for each row.
+fn make_fewer_matches(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>, config: &OptimizerConfig) {
+    if config.counted_subplans != Use::Never {
+        count_matches::subplans::rewrite_all(root, slots, context, config.counted_subplans);
+    }
+    if config.first_matches != Use::Never {
+        first_match::rewrite_all(root, config.first_matches);
+    }
 }
 
 /// Joins rows with the nodes for which a pattern holds, unless that can be counted.

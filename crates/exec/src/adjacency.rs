@@ -1,15 +1,13 @@
 //! Code shared by the operators that follow edges: types by name, edges as values, and the check for edges that a row
 //! holds already.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use model::store::EdgeIds;
-use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, LabelId, NodeId, ReadView, Result};
+use model::{Column, Direction, EdgeBatch, EdgeId, EdgeTypeId, EdgeValue, Expand, LabelId, NodeId, ReadView};
 
 use crate::chunk::Chunk;
 use crate::rows::{edge_at, holds_edge};
-use crate::runtime::Runtime;
 
 /// Cost factor of following an edge against its direction where its id is wanted: that takes a search in the run of its
 /// source.
@@ -40,25 +38,6 @@ pub(crate) fn expansion(
         }
     };
     Some(Expand { direction, types, edge_ids, ..Expand::default() })
-}
-
-/// Shows an expansion batch by batch, until one has what is looked for.
-pub(crate) fn find_edges<T>(
-    runtime: &Runtime<'_>,
-    nodes: &[NodeId],
-    expansion: &Expand,
-    mut look: impl FnMut(&EdgeBatch) -> ControlFlow<T>,
-) -> Result<Option<T>> {
-    let guard = runtime.view();
-    let mut cursor = guard.view().expand(nodes, expansion)?;
-    let mut batch = EdgeBatch::default();
-    while cursor.next(&mut batch)? {
-        runtime.environment.interrupt.check()?;
-        if let ControlFlow::Break(found) = look(&batch) {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
 }
 
 /// The edge in a row of a batch that was expanded from `from`.

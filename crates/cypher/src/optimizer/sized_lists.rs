@@ -5,8 +5,13 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Expression, ExpressionKind, OperatorKind, SlotKind, SubqueryKind};
+use crate::plan::{Expression, ExpressionKind, Operator, OperatorKind, SlotKind, SubqueryKind};
 use crate::slots::Slots;
+
+/// Simplifies the expressions of an operator.
+pub(super) fn simplify_all(operator: &mut Operator, slots: &Slots) {
+    operator.expressions_mut().into_iter().for_each(|expression| simplify(expression, slots));
+}
 
 /// Simplifies an expression and what it consists of.
 pub(crate) fn simplify(expression: &mut Expression, slots: &Slots) {

@@ -11,6 +11,7 @@ mod entries;
 mod far;
 mod far_together;
 mod last_hop;
+mod level;
 mod origins;
 mod reach;
 mod round;

@@ -594,6 +594,26 @@ fn sizes_of_collected_lists_are_counted() {
     assert!(plan.contains("COLLECT"), "{plan}");
 }
 
+/// Optional patterns in a row, what is returned, and how many of them are not counted.
+const OPTIONAL_PATTERNS: &[(&str, &str, usize)] = &[
+    ("OPTIONAL MATCH (n)-[:KNOWS]->(m) OPTIONAL MATCH (n)-[q]-(k:Person)", "n.id, count(m), count(k), count(*)", 0),
+    (
+        "OPTIONAL MATCH (n)-[r]->(m) OPTIONAL MATCH (n)<-[q]-(k) OPTIONAL MATCH (n)--(l)--(x)",
+        "count(r), count(l), sum(n.age)",
+        0,
+    ),
+    ("OPTIONAL MATCH (n)-[:KNOWS]->(m) OPTIONAL MATCH (n)-[q]-(k)", "n.age, count(k), min(n.id), count(DISTINCT n)", 0),
+    // The second starts from a match of the first.
+    (
+        "OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (m)-->(k) OPTIONAL MATCH (n)<--(l)",
+        "n.id, count(k), count(l), count(m)",
+        1,
+    ),
+    ("OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (n)-->(k) WHERE k.age > m.age", "n.id, count(k), count(m)", 2),
+    ("OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (n)-->(k)", "m.id, count(k), count(*)", 1),
+    ("OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (n)-->(k)", "k.id, count(m)", 2),
+];
+
 #[test]
 fn counts_of_optional_matches_make_no_rows() {
     let counted = OptimizerConfig { counted_subplans: Use::Always, ..OptimizerConfig::default() };
@@ -634,28 +654,7 @@ fn counts_of_optional_matches_make_no_rows() {
             "MATCH (n) OPTIONAL MATCH {pattern} WITH n, count(m) AS c OPTIONAL MATCH (n)-->(x) RETURN c, n.id, count(x)"
         ));
     }
-    for (patterns, returned, kept) in [
-        ("OPTIONAL MATCH (n)-[:KNOWS]->(m) OPTIONAL MATCH (n)-[q]-(k:Person)", "n.id, count(m), count(k), count(*)", 0),
-        (
-            "OPTIONAL MATCH (n)-[r]->(m) OPTIONAL MATCH (n)<-[q]-(k) OPTIONAL MATCH (n)--(l)--(x)",
-            "count(r), count(l), sum(n.age)",
-            0,
-        ),
-        (
-            "OPTIONAL MATCH (n)-[:KNOWS]->(m) OPTIONAL MATCH (n)-[q]-(k)",
-            "n.age, count(k), min(n.id), count(DISTINCT n)",
-            0,
-        ),
-        // The second starts from a match of the first.
-        (
-            "OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (m)-->(k) OPTIONAL MATCH (n)<--(l)",
-            "n.id, count(k), count(l), count(m)",
-            1,
-        ),
-        ("OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (n)-->(k) WHERE k.age > m.age", "n.id, count(k), count(m)", 2),
-        ("OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (n)-->(k)", "m.id, count(k), count(*)", 1),
-        ("OPTIONAL MATCH (n)-->(m) OPTIONAL MATCH (n)-->(k)", "k.id, count(m)", 2),
-    ] {
+    for &(patterns, returned, kept) in OPTIONAL_PATTERNS {
         let query = format!("MATCH (n) {patterns} RETURN {returned}");
         assert_eq!(run(&query), Some(kept), "{query}");
         run(&format!("MATCH (a) OPTIONAL MATCH (a)-[:WORKS_AT]-(n) {patterns} RETURN {returned}"));

@@ -13,10 +13,10 @@ use std::ops::ControlFlow::{Break, Continue};
 use model::store::EdgeIds;
 use model::{EdgeId, Expand, Map, NodeId, Result, Set};
 
+use super::level::find_edges;
 use super::origins::Start;
 use super::round::has_way;
 use super::used::Used;
-use crate::adjacency::find_edges;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;

@@ -20,10 +20,10 @@ use model::store::EdgeIds;
 use model::{Column, ColumnData, Direction, EdgeValue, Expand, Map, NodeId, Result, Value};
 
 use super::entries;
+use super::level::find_edges;
 use super::reach::Reach;
 use super::round::{has_way, has_way_round};
 use super::used::Used;
-use crate::adjacency::find_edges;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;

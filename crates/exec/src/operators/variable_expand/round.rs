@@ -11,8 +11,8 @@ use std::ops::ControlFlow::{Break, Continue};
 use model::store::EdgeIds;
 use model::{Expand, Map, NodeId, Result, Set};
 
+use super::level::find_edges;
 use super::used::Used;
-use crate::adjacency::find_edges;
 use crate::memory::Charge;
 use crate::runtime::Runtime;
 use crate::visited::fits;
