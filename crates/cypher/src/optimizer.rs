@@ -26,6 +26,7 @@ mod partial_aggregation;
 mod pushed_pattern;
 mod running_in_path;
 pub(crate) mod sized_lists;
+mod terms;
 mod top;
 mod unused;
 

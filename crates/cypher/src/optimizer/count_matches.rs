@@ -157,7 +157,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// The operator that counts, and the slot of its numbers.
+    /// The operator that puts the number of matches of each row into a slot.
     fn operator(self, count: SlotId) -> Operator {
         let estimated_rows = self.base.estimated_rows;
         let kind = OperatorKind::CountMatches { input: Box::new(self.base), count, trees: self.trees };

@@ -13,7 +13,6 @@
 mod ends;
 mod steps;
 mod taken;
-mod terms;
 mod trails;
 
 use model::Set;
@@ -22,6 +21,7 @@ use super::Use;
 use super::count_matches::written::written_out;
 use super::count_matches::{Read, Reader, for_each_reader};
 use super::take_input;
+use super::terms;
 use crate::catalog::CompileContext;
 use crate::plan::conditions::at;
 use crate::plan::{Expression, ExpressionKind, Operator, OperatorId, OperatorKind, SlotId, SlotKind};

@@ -7,12 +7,13 @@
 
 use std::sync::Arc;
 
-use model::{Set, Span, Value};
+use model::{Set, Span};
 
 use super::chain::{Chain, LinkKind};
 use super::subplans::are_many;
 use super::{Asked, rooted_in_rows, weigh};
 use crate::catalog::CompileContext;
+use crate::optimizer::terms::{binary, case, integer, is_same, slot};
 use crate::optimizer::{Use, take_input};
 use crate::plan::conditions::at;
 use crate::plan::{
@@ -22,7 +23,7 @@ use crate::plan::{
 use crate::slots::Slots;
 
 /// An `Optional` whose matches are counted.
-struct Counted {
+struct CountedMatches {
     chain: Chain,
     plan: Operator,
 }
@@ -41,7 +42,7 @@ pub(in crate::optimizer) fn rewrite(
     }
     let mut items = Vec::new();
     let mut weights: Vec<(SlotId, SlotId)> = Vec::new();
-    for Counted { plan, .. } in &counted {
+    for CountedMatches { plan, .. } in &counted {
         let (count, weight) = (slots.unnamed(SlotKind::Any), slots.unnamed(SlotKind::Any));
         let kind = ExpressionKind::Subquery { kind: SubqueryKind::Count, plan: Arc::new(plan.clone()) };
         items.push((count, at(Span::default(), kind)));
@@ -77,10 +78,10 @@ fn counted_below(
     keys: &[(SlotId, Expression)],
     aggregates: &[Aggregate],
     (context, of_rule): (&CompileContext<'_>, Use),
-) -> Vec<Counted> {
+) -> Vec<CountedMatches> {
     let values = keys.iter().map(|(_, key)| key).chain(aggregates.iter().flat_map(|it| &it.arguments));
     let takes_numbers = aggregates.iter().all(|it| it.takes_weights() || it.ignores_repeats());
-    let mut counted: Vec<Counted> = Vec::new();
+    let mut counted: Vec<CountedMatches> = Vec::new();
     if !takes_numbers || values.clone().any(Expression::is_random) {
         return counted;
     }
@@ -100,7 +101,7 @@ fn counted_below(
         if slots.iter().any(|slot| read.contains(slot)) {
             break;
         }
-        counted.push(Counted { chain, plan: (**subplan).clone() });
+        counted.push(CountedMatches { chain, plan: (**subplan).clone() });
         below = input;
     }
     counted
@@ -108,9 +109,9 @@ fn counted_below(
 
 /// True of `count(x)` of a node or edge that each match binds.
 fn is_count_of_match(aggregate: &Aggregate, chain: &Chain) -> bool {
-    let [Expression { kind: ExpressionKind::Slot(slot), .. }] = aggregate.arguments.as_slice() else { return false };
+    let [Expression { kind: ExpressionKind::Slot(counted), .. }] = aggregate.arguments.as_slice() else { return false };
     let binds = |kind: &LinkKind| match kind {
-        LinkKind::Expand { edge, to, .. } => to == slot || *edge == Some(*slot),
+        LinkKind::Expand { edge, to, .. } => to == counted || *edge == Some(*counted),
         _ => false,
     };
     &*aggregate.function == "count" && !aggregate.distinct && chain.links.iter().any(|link| binds(&link.kind))
@@ -126,24 +127,12 @@ fn is_counted(subplan: &Operator, chain: &Chain, rows: f64, context: &CompileCon
     are_many(chain, rows, of_rule) && rooted_in_rows(chain, &asked, context).is_some()
 }
 
-fn plain(kind: ExpressionKind) -> Expression {
-    at(Span::default(), kind)
-}
-
-fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
-    plain(ExpressionKind::Binary { operator, left: Box::new(left), right: Box::new(right) })
-}
-
 /// The product of numbers; nothing if there are none.
 fn product_of(numbers: impl Iterator<Item = SlotId>) -> Option<Expression> {
-    let numbers = numbers.map(|slot| plain(ExpressionKind::Slot(slot)));
-    numbers.reduce(|product, number| binary(BinaryOperator::Multiply, product, number))
+    numbers.map(slot).reduce(|product, number| binary(BinaryOperator::Multiply, product, number))
 }
 
 /// A number, but one for none: a row without a match is there once.
 fn at_least_one(count: SlotId) -> Expression {
-    let number = |value| plain(ExpressionKind::Literal(Value::Int(value)));
-    let count = plain(ExpressionKind::Slot(count));
-    let whens = vec![(binary(BinaryOperator::Equal, count.clone(), number(0)), number(1))];
-    plain(ExpressionKind::Case { operand: None, whens, otherwise: Some(Box::new(count)) })
+    case(is_same(slot(count), integer(0)), integer(1), slot(count))
 }

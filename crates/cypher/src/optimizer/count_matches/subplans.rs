@@ -2,9 +2,9 @@
 //!
 //! Before: a `SemiApply`, or `COUNT { }` or `EXISTS { }` in an expression, over a pattern that hangs from one node of the row. After:
 //! a `CountMatches`, which remembers what nodes stand for, in place of matches that are made for each row anew.
-//! Needs: the pattern is a tree, or what is counted ends in trees, and walks would make many rows. Whether there is a match must be
-//! asked of all rows, and so many that their walks meet a good part of the edges: a walk stops soon after its first match, while
-//! counting looks at all edges of a node.
+//! Needs: the pattern is a tree, or ends in trees, and walking it is expected to make many rows. An existence test is rewritten only if
+//! all rows are read and the walks cover a good part of the edges: a walk stops at its first match, counting reads all edges of a
+//! node.
 
 use std::sync::Arc;
 
@@ -90,11 +90,14 @@ impl Rule<'_, '_> {
 
     /// True if it costs less to count the matches of a subplan for that number of rows than to look for the first of each.
     fn pays(&self, subplan: &Operator, rows: f64) -> bool {
+        if !self.asks_all && self.of_rule != Use::Always {
+            return false;
+        }
         let Some(chain) = Chain::of(subplan).filter(|chain| are_many(chain, rows, self.of_rule)) else { return false };
         let made = rows * chain.rows_walked();
         let walked = rows * chain.rows_walked().min(FIRST_MATCH_ROWS);
         let edges = edges_of(&chain, self.context);
-        let pays = self.asks_all && made.min(edges) <= walked && edges <= EDGES_OF_ROW_MAX * walked;
+        let pays = made.min(edges) <= walked && edges <= EDGES_OF_ROW_MAX * walked;
         pays || self.of_rule == Use::Always
     }
 }

@@ -9,7 +9,7 @@ use model::{Direction, Set, Span, Value};
 
 use super::super::count_matches::cannot_fail;
 use super::steps::uses;
-use super::terms::{binary, case, equal, function, has_type, integer, is_same, reads, slot};
+use crate::optimizer::terms::{binary, case, equal, function, has_type, integer, is_same, reads, slot};
 use crate::plan::conditions::{add_conjuncts, at, conjunction, replace_slot};
 use crate::plan::{BinaryOperator, Expression, ExpressionKind, Operator, OperatorKind, SlotId, SlotKind};
 use crate::slots::Slots;

@@ -1,4 +1,4 @@
-//! Expressions that the rules of this module put into plans.
+//! Expressions and aggregates that rules put into plans.
 
 use std::sync::Arc;
 
