@@ -25,7 +25,7 @@ pub mod source;
 mod visit;
 
 pub use aggregate::Aggregate;
-pub use counting::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, NestedKind};
+pub use counting::{CountedBranch, CountedChain, CountedNested, CountedNode, CountedRule, Difference, NestedKind};
 pub use expression::{BinaryOperator, Expression, ExpressionKind, PathStep, QuantifierKind, SubqueryKind};
 pub use node_choice::{NodeChoice, NodeTest, NodesFirst, node_test};
 pub use operator::{

@@ -35,10 +35,27 @@ pub struct CountedBranch {
     pub types: Vec<Arc<str>>,
     /// Node that the edge leads to.
     pub node: CountedNode,
-    /// This branch of `node` must not go back over the same edge, or not to the node this edge comes from. The latter
-    /// only where that branch has the same types and the reverse direction. It stands in no rule of `node`, and from
-    /// the node it leads to nothing is kept from going back.
-    pub chained: Option<(usize, Difference)>,
+    /// Condition on the walks that go on over `node`.
+    pub chained: Option<CountedChain>,
+}
+
+/// Condition on an edge and those that follow it. None of the branches that it names stands in a rule, and nothing but what is said
+/// here keeps a walk over the last of them from going back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedChain {
+    /// This branch of the node that the edge leads to must not go back over the same edge, or not to the node that the edge comes
+    /// from. The latter only where the branch has the same types and the reverse direction.
+    Back(usize, Difference),
+    /// Three edges in a row, of which the first and the third differ: this one, that of branch `second` of the node it leads to, and
+    /// that of branch `third` of the next.
+    Row {
+        /// The branch of the second edge.
+        second: usize,
+        /// The branch of the third.
+        third: usize,
+        /// True if the first two must differ too. Whether the last two must is said by the branch of the second.
+        first_second: bool,
+    },
 }
 
 /// In what two edges of a pattern must differ.

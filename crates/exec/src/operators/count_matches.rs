@@ -16,6 +16,7 @@ mod labelled;
 mod lists;
 mod low_memory;
 mod reduction;
+mod row;
 mod tables;
 mod tree;
 
@@ -65,7 +66,7 @@ pub(crate) fn lower(
     let mut compiler = Compiler::new(lowering);
     let mut compiled = Vec::with_capacity(trees.len());
     for tree in trees {
-        compiled.push((column_of(&layout, tree.slot)?, compiler.node(tree, None)?));
+        compiled.push((column_of(&layout, tree.slot)?, compiler.node(tree)?));
     }
     let (tables, lists) = (compiler.tables, compiler.lists);
     let (keep, mut layout) = keep(&layout, demand);

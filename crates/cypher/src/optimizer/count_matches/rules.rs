@@ -10,7 +10,7 @@ use model::{Direction, Map};
 use super::pattern::{Constraint, MustKeep, Pattern, PatternEdge};
 use crate::catalog::CompileContext;
 use crate::plan::conditions::conjunction;
-use crate::plan::{CountedBranch, CountedNested, CountedNode, CountedRule, Difference, SlotId};
+use crate::plan::{CountedBranch, CountedChain, CountedNested, CountedNode, CountedRule, Difference, SlotId};
 
 /// The most branches of a node that are kept from coinciding with each other.
 const GROUP_MAX: usize = 4;
@@ -34,6 +34,8 @@ struct Place {
     children: Vec<usize>,
     rules: Vec<Rule>,
     chained: Option<(usize, Difference)>,
+    /// The place two edges further down whose edge is not the one that leads here.
+    row: Option<usize>,
 }
 
 /// A rule between children of a place.
@@ -78,7 +80,7 @@ impl<'p> Oriented<'p> {
     pub(super) fn of(pattern: &'p Pattern, root: SlotId) -> Oriented<'p> {
         let place = |slot, parent, edge| {
             let (children, rules) = (Vec::new(), Vec::new());
-            Place { slot, parent, edge, children, rules, chained: None }
+            Place { slot, parent, edge, children, rules, chained: None, row: None }
         };
         let mut tree = Oriented { pattern, places: vec![place(root, None, None)], of_slot: Map::default() };
         tree.of_slot.insert(root, 0);
@@ -236,7 +238,9 @@ impl<'p> Oriented<'p> {
                 let (Some(a), Some(b)) = (self.end_of(*a), self.end_of(*b)) else { return Err(slots()) };
                 let done = self.place_between(a, b, Difference::Edges)
                     || self.place_edges_across(a, b)
-                    || self.place_edges_across(b, a);
+                    || self.place_edges_across(b, a)
+                    || self.place_row(a, b)
+                    || self.place_row(b, a);
                 if done { Ok(()) } else { Err(vec![self.places[a].slot, self.places[b].slot]) }
             }
             Constraint::Nodes(x, y) => {
@@ -315,6 +319,36 @@ impl<'p> Oriented<'p> {
         true
     }
 
+    /// The first and the last of three edges in a row differ, which lead away from the root.
+    fn place_row(&mut self, first: usize, third: usize) -> bool {
+        let is_row = self.places[third].parent.is_some_and(|second| self.places[second].parent == Some(first));
+        let is_free = is_row && self.places[first].row.is_none();
+        if is_free {
+            self.places[first].row = Some(third);
+        }
+        is_free
+    }
+
+    /// True if an edge can be said to differ from the two that follow it in a row, and nothing else is said of those.
+    fn is_row(&self, first: usize, third: usize) -> bool {
+        let Some(second) = self.places[third].parent else { return false };
+        let is_ruled = |at: usize, child: usize| self.places[at].rules.iter().any(|rule| rule.pair().contains(&child));
+        let goes_on =
+            |at: usize, next: usize| self.places[at].chained.is_none_or(|chained| chained == (next, Difference::Edges));
+        let (middle, last) = (&self.places[second], &self.places[third]);
+        let is_free = middle.row.is_none() && last.row.is_none() && last.chained.is_none();
+        is_free
+            && goes_on(first, second)
+            && goes_on(second, third)
+            && !is_ruled(first, second)
+            && !is_ruled(second, third)
+    }
+
+    /// True if something is said of an edge and those that follow it.
+    fn is_chained(&self, place: usize) -> bool {
+        self.places[place].chained.is_some() || self.places[place].row.is_some()
+    }
+
     /// Makes one rule of all that is asked of three edges in a row.
     fn merge_edges_across(&mut self, at: usize) {
         let rules = std::mem::take(&mut self.places[at].rules);
@@ -364,22 +398,29 @@ impl<'p> Oriented<'p> {
                     Rule::Across { over, far, .. } if is_lone => {
                         let place = &self.places[*over];
                         let is_ruled = place.rules.iter().any(|rule| rule.pair().contains(far));
-                        if is_ruled || place.chained.is_some() || self.places[*far].chained.is_some() {
+                        if is_ruled || place.chained.is_some() || place.row.is_some() || self.is_chained(*far) {
                             return refused(self, a);
                         }
                     }
                     Rule::EdgesAcross { near, over, far, .. } if is_lone => {
                         let is_ruled = self.places[*over].rules.iter().any(|rule| rule.pair().contains(far));
-                        if is_ruled || [near, over, far].iter().any(|place| self.places[**place].chained.is_some()) {
+                        if is_ruled || [near, over, far].iter().any(|place| self.is_chained(**place)) {
                             return refused(self, a);
                         }
                     }
                     _ => return refused(self, a),
                 }
             }
-            if let Some((child, _)) = self.places[at].chained {
+            // Types may tell that the first of three edges in a row is not the last.
+            let next = self.places[at].chained.and_then(|(child, _)| self.places[child].chained);
+            self.places[at].row = self.places[at].row.or(next.map(|(child, _)| child));
+            if let Some(third) = self.places[at].row {
+                if !self.is_row(at, third) {
+                    return refused(self, at);
+                }
+            } else if let Some((child, _)) = self.places[at].chained {
                 let is_ruled = self.places[at].rules.iter().any(|rule| rule.pair().contains(&child));
-                if is_ruled || self.places[child].chained.is_some() {
+                if is_ruled || self.is_chained(child) {
                     return refused(self, at);
                 }
             }
@@ -470,7 +511,13 @@ impl<'p> Oriented<'p> {
             None => (Direction::Out, Vec::new()),
         };
         let number = |child: usize| place.children.iter().position(|it| *it == child).unwrap_or_default();
-        let chained = place.chained.map(|(child, difference)| (number(child), difference));
+        let back = place.chained.map(|(child, difference)| CountedChain::Back(number(child), difference));
+        let row = place.row.and_then(|third| {
+            let middle = self.places[third].parent?;
+            let third = self.places[middle].children.iter().position(|it| *it == third)?;
+            Some(CountedChain::Row { second: number(middle), third, first_second: place.chained.is_some() })
+        });
+        let chained = row.or(back);
         CountedBranch { direction, types, node: self.node(at), chained }
     }
 }

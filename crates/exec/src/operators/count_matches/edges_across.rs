@@ -120,7 +120,7 @@ impl<'n> Row<'n> {
         let first = self.near_each[self.near.range(at)].iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
         let mut total = 0_u128;
         for edge in self.over.range(at).filter(|_| first != 0) {
-            let (end, Message { value, rest }) = (self.over.neighbors[edge], self.middle[edge]);
+            let (end, Message { value, rest, .. }) = (self.over.neighbors[edge], self.middle[edge]);
             if value == 0 {
                 continue;
             }

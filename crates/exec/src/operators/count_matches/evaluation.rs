@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cypher::plan::{Difference, NestedKind};
+use cypher::plan::{CountedChain, Difference, NestedKind};
 use model::procedure::GraphAccess;
 use model::store::EdgeIds;
 use model::{Bitmap, Column, ColumnData, Direction, EdgeBatch, EdgeTypeId, Map, NodeBatch, NodeId, NodeScan, Result};
 
 use super::lists::Edges;
+use super::row::{self, Row};
 use super::tables::{Message, Tables, Whole};
 use super::tree::{Branch, Group, Node};
 use super::{edges_across, groups};
@@ -118,6 +119,10 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         self.multiply_nested(node, &mut live, |kind| kind == NestedKind::Optional)?;
         if let Some(group) = node.groups.iter().find(|group| is_aside(group)) {
             live.places.iter().zip(&live.products).for_each(|(&at, &rest)| messages[at as usize].rest = rest);
+            if let (true, Some(aside)) = (node.counts_loops, node.aside) {
+                let loops = self.loops(&node.branches[aside], &live.nodes)?;
+                live.places.iter().zip(loops).for_each(|(&at, loops)| messages[at as usize].loops = loops);
+            }
             self.multiply_group(node, group, &mut live)?;
         }
         live.places.iter().zip(&live.products).for_each(|(&at, &value)| messages[at as usize].value = value);
@@ -218,7 +223,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         }
         match (self.has_low_memory(), branch.chained) {
             (true, None) => self.sums_streamed(branch, nodes),
-            (true, Some(_)) => self.in_parts(&[branch], nodes, |it, some| it.sums_of_edges(branch, some)),
+            (true, Some(_)) => self.in_parts(&branch.compared(), nodes, |it, some| it.sums_of_edges(branch, some)),
             (false, _) => self.sums_of_edges(branch, nodes),
         }
     }
@@ -252,8 +257,15 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     /// For each edge of a branch from a batch of nodes, in how many ways the tree goes on from there.
     pub(super) fn contributions(&mut self, branch: &Branch, nodes: &[NodeId], edges: &Edges) -> Result<Vec<u64>> {
         let known = self.know(&branch.node, &edges.neighbors)?;
-        let Some((back, difference)) = branch.chained else {
-            return Ok(self.messages(&known, &edges.neighbors).map(|message| message.value).collect());
+        let (back, difference) = match branch.chained {
+            None => return Ok(self.messages(&known, &edges.neighbors).map(|message| message.value).collect()),
+            Some(CountedChain::Back(back, difference)) => (back, difference),
+            Some(CountedChain::Row { second, third, first_second }) => {
+                let messages: Vec<Message> = self.messages(&known, &edges.neighbors).collect();
+                let second = &branch.node.branches[second];
+                let row = Row { second, third: &second.node.branches[third], first_second };
+                return row::contributions(self, branch, row, (nodes, edges, &messages));
+            }
         };
         let again = &branch.node.branches[back];
         // The walk back would have given this: the start seen as the end of the second edge.
@@ -269,7 +281,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             }
             for edge in range {
                 let neighbor = edges.neighbors[edge];
-                let Message { value, rest } = self.get(&known, edge, neighbor);
+                let Message { value, rest, .. } = self.get(&known, edge, neighbor);
                 let times = match difference {
                     Difference::Nodes => counts.get(&neighbor).copied().unwrap_or(0),
                     Difference::Edges => u64::from(same_edge.can_be(edges, edge, nodes[node] == neighbor)),
@@ -383,19 +395,23 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 return Ok(None);
             }
             let bound = runtime.view().view().node_id_bound() as usize;
-            let arrays = if node.aside.is_some() { 2 } else { 1 };
+            let arrays = 1 + usize::from(node.aside.is_some()) + usize::from(node.counts_loops);
             if self.charge.try_grow(arrays * bound * size_of::<u64>()).is_err() {
                 return Ok(None);
             }
             let mut values = vec![0_u64; bound];
             let mut rests = vec![0_u64; if node.aside.is_some() { bound } else { 0 }];
-            let mut rest_parts = rests.chunks_mut(STEP);
+            let mut loops = vec![0_u64; if node.counts_loops { bound } else { 0 }];
+            let (mut rest_parts, mut loop_parts) = (rests.chunks_mut(STEP), loops.chunks_mut(STEP));
             let parts = values.chunks_mut(STEP).enumerate();
-            let parts = parts.map(|(number, values)| (number * STEP, (values, rest_parts.next().unwrap_or_default())));
-            for_each_part(runtime, tables, parts.collect(), &|evaluation, start, (values, rests)| {
-                evaluation.fill(node, start, values, rests)
+            let parts = parts.map(|(number, values)| {
+                let others = (rest_parts.next().unwrap_or_default(), loop_parts.next().unwrap_or_default());
+                (number * STEP, (values, others))
+            });
+            for_each_part(runtime, tables, parts.collect(), &|evaluation, start, (values, (rests, loops))| {
+                evaluation.fill(node, start, values, (rests, loops))
             })?;
-            Ok(Some(Whole { values, rests, few: OnceLock::new() }))
+            Ok(Some(Whole { values, rests, loops, few: OnceLock::new() }))
         })
     }
 
@@ -417,7 +433,13 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     /// Works out what nodes with successive ids stand for.
-    fn fill(&mut self, node: &Node, start: usize, values: &mut [u64], rests: &mut [u64]) -> Result<()> {
+    fn fill(
+        &mut self,
+        node: &Node,
+        start: usize,
+        values: &mut [u64],
+        (rests, loops): (&mut [u64], &mut [u64]),
+    ) -> Result<()> {
         let ids = start as u64..(start + values.len()) as u64;
         let nodes = self.candidates(node, ids)?;
         let messages = self.evaluate(node, &nodes)?;
@@ -426,6 +448,9 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             values[at] = message.value;
             if let Some(rest) = rests.get_mut(at) {
                 *rest = message.rest;
+            }
+            if let Some(number) = loops.get_mut(at) {
+                *number = message.loops;
             }
         }
         Ok(())

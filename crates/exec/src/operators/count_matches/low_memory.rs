@@ -12,7 +12,7 @@ use model::{Direction, EdgeBatch, NodeId, Result};
 
 use super::evaluation::Evaluation;
 use super::tables::Message;
-use super::tree::{Branch, Group, Node};
+use super::tree::{Branch, Group, Looked, Node};
 use super::{edges_across, groups};
 use crate::adjacency::expansion;
 
@@ -132,7 +132,7 @@ impl Evaluation<'_, '_> {
             Group::Apart { near, over, .. } | Group::Across { near, over, .. } => vec![*near, *over],
             Group::EdgesAcross(rule) => vec![rule.near, rule.over],
         };
-        let branches: Vec<&Branch> = members.iter().map(|&member| &node.branches[member]).collect();
+        let branches: Vec<Looked<'_>> = members.iter().flat_map(|&member| node.branches[member].compared()).collect();
         self.in_parts(&branches, nodes, |it, nodes| match group {
             Group::Alone(at) => it.sums(&node.branches[*at], nodes),
             Group::Different(different) => groups::different(it, node, different, nodes),
@@ -145,16 +145,16 @@ impl Evaluation<'_, '_> {
     /// Works numbers out for parts of the nodes that have few edges of these branches together, or are one.
     pub(super) fn in_parts(
         &mut self,
-        branches: &[&Branch],
+        branches: &[Looked<'_>],
         nodes: &[NodeId],
         mut work: impl FnMut(&mut Self, &[NodeId]) -> Result<Vec<u64>>,
     ) -> Result<Vec<u64>> {
         let mut edges = vec![0_u64; nodes.len()];
         {
             let view = self.runtime.view();
-            for branch in branches {
-                if let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) {
-                    let degrees = view.view().degrees(nodes, branch.direction, expand.types.as_deref())?;
+            for &(direction, types) in branches {
+                if let Some(expand) = expansion(view.view(), direction, types, EdgeIds::Omit) {
+                    let degrees = view.view().degrees(nodes, direction, expand.types.as_deref())?;
                     edges.iter_mut().zip(degrees).for_each(|(sum, degree)| *sum += degree);
                 }
             }

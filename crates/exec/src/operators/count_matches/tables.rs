@@ -15,11 +15,13 @@ pub(super) struct Message {
     pub(super) value: u64,
     /// Number of matches without the branch aside.
     pub(super) rest: u64,
+    /// Number of edges of the branch aside that lead back to the node, where that is wanted.
+    pub(super) loops: u64,
 }
 
 impl Message {
     /// Of a node of which nothing is asked.
-    pub(super) const ONE: Message = Message { value: 1, rest: 1 };
+    pub(super) const ONE: Message = Message { value: 1, rest: 1, loops: 0 };
 }
 
 /// The messages of all nodes, by id.
@@ -27,6 +29,8 @@ pub(super) struct Whole {
     pub(super) values: Vec<u64>,
     /// Empty if there is no branch aside.
     pub(super) rests: Vec<u64>,
+    /// Empty if such edges are not wanted.
+    pub(super) loops: Vec<u64>,
     /// The nodes that stand for a match, once it was asked for; `None` if they are many.
     pub(super) few: OnceLock<Option<Vec<NodeId>>>,
 }
@@ -36,8 +40,8 @@ impl Whole {
     #[inline]
     pub(super) fn get(&self, node: NodeId) -> Message {
         let at = node.0 as usize;
-        let value = self.values.get(at).copied().unwrap_or(0);
-        Message { value, rest: self.rests.get(at).copied().unwrap_or(0) }
+        let of = |numbers: &[u64]| numbers.get(at).copied().unwrap_or(0);
+        Message { value: of(&self.values), rest: of(&self.rests), loops: of(&self.loops) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cypher::plan::{CountedBranch, CountedNode, CountedRule, Difference, NestedKind};
+use cypher::plan::{CountedBranch, CountedChain, CountedNode, CountedRule, Difference, NestedKind};
 use model::{Direction, Map, Result};
 
 use crate::chunk::Layout;
@@ -18,18 +18,23 @@ pub(super) struct Node {
     pub(super) groups: Vec<Group>,
     /// A branch that stands alone, without which the node's number is wanted too.
     pub(super) aside: Option<usize>,
+    /// The edges of that branch from the node to itself are wanted too.
+    pub(super) counts_loops: bool,
     /// The number of its table.
     pub(super) table: usize,
     /// Direction and types of the edges that lead to it.
     pub(super) reached: Option<(Direction, Vec<Arc<str>>)>,
 }
 
+/// Direction and types of edges that are looked at.
+pub(super) type Looked<'b> = (Direction, &'b [Arc<str>]);
+
 /// An edge to the next node.
 pub(super) struct Branch {
     pub(super) direction: Direction,
     pub(super) types: Vec<Arc<str>>,
     pub(super) node: Node,
-    pub(super) chained: Option<(usize, Difference)>,
+    pub(super) chained: Option<CountedChain>,
 }
 
 /// Branches whose numbers depend on each other.
@@ -91,6 +96,31 @@ impl Branch {
     pub(super) fn is_bare(&self) -> bool {
         self.node.is_bare() && self.chained.is_none()
     }
+
+    /// The edges of a node that are compared with each other: of this branch, and of one further on that leads back to the node.
+    pub(super) fn compared(&self) -> Vec<Looked<'_>> {
+        let back = match self.chained {
+            Some(CountedChain::Row { second, .. }) => Some(&self.node.branches[second]),
+            _ => None,
+        };
+        let back = back.map(|back| (back.direction.reverse(), back.types.as_slice()));
+        std::iter::once((self.direction, self.types.as_slice())).chain(back).collect()
+    }
+}
+
+/// Parts of a node that are wanted besides its number.
+#[derive(Default)]
+struct Aside {
+    /// The branch without which it is wanted.
+    branch: Option<usize>,
+    /// The same of the node that this branch leads to.
+    next: Option<usize>,
+    counts_loops: bool,
+}
+
+/// True if an edge that is followed in the one direction can be followed in the other from the node that it leads to.
+fn may_turn(direction: Direction, again: Direction) -> bool {
+    direction == Direction::Both || again == Direction::Both || direction != again
 }
 
 /// Compiles the trees of one operator, and numbers their tables.
@@ -106,7 +136,11 @@ impl<'l> Compiler<'l> {
     }
 
     /// Compiles a node and what hangs from it.
-    pub(super) fn node(&mut self, node: &CountedNode, aside: Option<usize>) -> Result<Node> {
+    pub(super) fn node(&mut self, node: &CountedNode) -> Result<Node> {
+        self.node_with(node, Aside::default())
+    }
+
+    fn node_with(&mut self, node: &CountedNode, Aside { branch: aside, next, counts_loops }: Aside) -> Result<Node> {
         let table = self.tables;
         self.tables += 1;
         let layout = Layout::new(vec![node.slot]);
@@ -121,11 +155,12 @@ impl<'l> Compiler<'l> {
                 }
                 _ => None,
             });
+            let across = across.or(next.filter(|_| aside == Some(at)));
             branches.push(self.branch(branch, across)?);
         }
         let mut nested = Vec::with_capacity(node.nested.len());
         for item in &node.nested {
-            nested.push((item.kind, self.node(&item.node, None)?));
+            nested.push((item.kind, self.node(&item.node)?));
         }
         let mut groups = self.groups(node);
         // Cheap ones first, so that nodes that come to nothing are not followed; the branch aside last.
@@ -136,12 +171,29 @@ impl<'l> Compiler<'l> {
             Group::Alone(_) => 1,
             _ => 2,
         });
-        Ok(Node { labels: node.labels.clone(), predicate, branches, nested, groups, aside, table, reached: None })
+        Ok(Node {
+            labels: node.labels.clone(),
+            predicate,
+            branches,
+            nested,
+            groups,
+            aside,
+            counts_loops,
+            table,
+            reached: None,
+        })
     }
 
     fn branch(&mut self, branch: &CountedBranch, across: Option<usize>) -> Result<Branch> {
-        let aside = branch.chained.map(|(at, _)| at).or(across);
-        let mut node = self.node(&branch.node, aside)?;
+        let aside = match branch.chained {
+            None => Aside { branch: across, ..Aside::default() },
+            Some(CountedChain::Back(at, _)) => Aside { branch: Some(at), ..Aside::default() },
+            Some(CountedChain::Row { second, third, .. }) => {
+                let last = branch.node.branches[second].node.branches[third].direction;
+                Aside { branch: Some(second), next: Some(third), counts_loops: may_turn(branch.direction, last) }
+            }
+        };
+        let mut node = self.node_with(&branch.node, aside)?;
         node.reached = Some((branch.direction, branch.types.clone()));
         Ok(Branch { direction: branch.direction, types: branch.types.clone(), node, chained: branch.chained })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::Direction;
 
 use super::{Details, label_list, type_list};
-use crate::plan::{CountedBranch, CountedNode, CountedRule, Difference, NestedKind, SlotId};
+use crate::plan::{CountedBranch, CountedChain, CountedNode, CountedRule, Difference, NestedKind, SlotId};
 
 /// Details of `CountMatches`: the slot, unless rows are only tested; then each edge of the trees as a pattern, then what must hold
 /// besides.
@@ -26,12 +26,8 @@ fn tree_parts(writer: &Details<'_>, tree: &CountedNode, parts: &mut Vec<String>)
         let walk = edge(&writer.names.of(tree.slot), branch.direction, &branch.types);
         parts.push(format!("{walk}{}", end(writer, branch)));
         tree_parts(writer, &branch.node, parts);
-        if let Some((at, difference)) = branch.chained {
-            let again = writer.names.of(branch.node.branches[at].node.slot);
-            parts.push(match difference {
-                Difference::Edges => format!("not to {again} over the same edge"),
-                Difference::Nodes => format!("{} <> {again}", writer.names.of(tree.slot)),
-            });
+        if let Some(chain) = branch.chained {
+            chain_parts(writer, tree, branch, chain, parts);
         }
     }
     for nested in &tree.nested {
@@ -45,6 +41,28 @@ fn tree_parts(writer: &Details<'_>, tree: &CountedNode, parts: &mut Vec<String>)
         parts.push(format!("{word} {{ {} }}", inner.join(", ")));
     }
     parts.extend(tree.rules.iter().map(|rule| self::rule(writer, tree, rule)));
+}
+
+fn chain_parts(
+    writer: &Details<'_>,
+    tree: &CountedNode,
+    branch: &CountedBranch,
+    chain: CountedChain,
+    parts: &mut Vec<String>,
+) {
+    let next = |at: usize| &branch.node.branches[at].node;
+    let not_back = |at: usize| format!("not to {} over the same edge", writer.names.of(next(at).slot));
+    match chain {
+        CountedChain::Back(at, Difference::Edges) => parts.push(not_back(at)),
+        CountedChain::Back(at, Difference::Nodes) => {
+            parts.push(format!("{} <> {}", writer.names.of(tree.slot), writer.names.of(next(at).slot)));
+        }
+        CountedChain::Row { second, third, first_second } => {
+            parts.extend(first_second.then(|| not_back(second)));
+            let last = writer.names.of(next(second).branches[third].node.slot);
+            parts.push(format!("{} and {last} over different edges", writer.names.of(branch.node.slot)));
+        }
+    }
 }
 
 fn end(writer: &Details<'_>, branch: &CountedBranch) -> String {
