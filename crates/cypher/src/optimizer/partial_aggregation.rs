@@ -14,6 +14,7 @@ mod ends;
 mod steps;
 mod taken;
 mod trails;
+mod turned;
 
 use model::Set;
 
@@ -43,6 +44,8 @@ const STARTS_MAX_ALWAYS: f64 = 2.0;
 const CROWDED_SHARE: f64 = 0.05;
 /// Factor by which fewer rows are expected to be left where parallel edges make a merge worth it.
 const PARALLEL_MIN: f64 = 1.5;
+/// Factor by which less work must be expected of a pattern that is followed from its other end.
+const TURNED_GAIN_MIN: f64 = 2.0;
 /// The most slots that are compared.
 const KEYS_MAX: usize = 4;
 
@@ -61,10 +64,7 @@ fn rewrite(operator: &mut Operator, read: Read, slots: &mut Slots, of_rule: Use,
     // A path of a fixed length is as many steps.
     let written = written_out(&plan, slots).map(|(written, _)| written);
     let facts = Facts { nodes: context.statistics.nodes as f64, of_rule, is_term: false, context };
-    let mut merge = |plan: Operator| {
-        let (steps, bottom) = steps_of(plan);
-        facts.rows_for(reader.counts(), steps, bottom, reader.needed.clone(), slots)
-    };
+    let mut merge = |plan: Operator| facts.merged(plan, &reader, slots);
     let Rows { plan, weight, has_merged } = match written.map(&mut merge).filter(|rows| rows.has_merged) {
         Some(merged) => merged,
         None => merge(plan),
@@ -101,6 +101,20 @@ struct Rows {
 impl Facts<'_> {
     fn is_always(&self) -> bool {
         self.of_rule == Use::Always
+    }
+
+    /// The rows of a plan, merged on the way from whichever end takes less work.
+    fn merged(&self, plan: Operator, reader: &Reader<'_>, slots: &mut Slots) -> Rows {
+        let turned = turned::turned(&plan, &reader.needed, slots, self.context);
+        let mut merge = |plan: Operator| {
+            let (steps, bottom) = steps_of(plan);
+            self.rows_for(reader.counts(), steps, bottom, reader.needed.clone(), slots)
+        };
+        let rows = merge(plan);
+        let gain_min = if self.is_always() { 1.0 } else { TURNED_GAIN_MIN };
+        let is_better =
+            |turned: &Rows| turned.has_merged && turned::work(&turned.plan) * gain_min <= turned::work(&rows.plan);
+        turned.map(merge).filter(is_better).unwrap_or(rows)
     }
 
     /// True if these are few nodes to start from.

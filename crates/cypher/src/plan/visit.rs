@@ -420,6 +420,12 @@ impl Operator {
         self.expressions().into_iter().any(Expression::is_random) || self.inputs().into_iter().any(Operator::is_random)
     }
 
+    /// True if it gives something else each time it runs for the same rows.
+    pub fn is_random_step(&self) -> bool {
+        self.expressions().into_iter().any(Expression::is_random)
+            || self.inputs().into_iter().skip(1).any(Operator::is_random)
+    }
+
     /// The operator at the start of the chain of main inputs.
     pub fn first(&self) -> &Operator {
         self.inputs().first().map_or(self, |input| input.first())

@@ -220,6 +220,15 @@ fn random_values_are_drawn_for_each_match() {
     assert!(all > 900);
     let some = counts(&format!("{pattern} WHERE rand() < 0.5 RETURN count(*)"))[0];
     assert!((300..all - 300).contains(&some), "{some} of {all}");
+    for (condition, pattern) in [("rand() < 0.5", "(a)-->(b)-->(c)"), ("rand() < b.id", "(a)-->(b)-->(c)-->(d)-->(e)")]
+    {
+        let query = format!("MATCH {pattern} WHERE {condition} RETURN a.id, count(*)");
+        let plan = bench.run(&query, &OptimizerConfig::default(), RunSettings::default()).expect("it runs").1;
+        let steps: Vec<&str> = plan.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        let at = |name: &str| steps.iter().position(|step| *step == name);
+        assert!(at("Filter").is_some_and(|filter| Some(filter) < at("Expand")), "{plan}");
+        assert!(at("CountMatches").is_none(), "{plan}");
+    }
     let parts = counts(&format!("{pattern} RETURN rand() < 0.5 AS x, count(*)"));
     assert!(parts.len() == 2 && parts.iter().all(|part| *part >= 300), "{parts:?}");
 }

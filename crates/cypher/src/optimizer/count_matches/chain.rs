@@ -191,6 +191,10 @@ impl LinkKind {
 
 /// Adds the link or links that an operator is, and gives what is below; `None` if it is none.
 fn take_link<'p>(plan: &'p Operator, links: &mut Vec<Link>) -> Option<&'p Operator> {
+    // It is computed for each row that comes to it, so that those must be made.
+    if plan.is_random_step() {
+        return None;
+    }
     let rows = plan.estimated_rows;
     let mut push = |kind: LinkKind| links.push(Link { kind, rows });
     match &plan.kind {

@@ -3,7 +3,7 @@
 use model::Set;
 
 use super::super::take_input;
-use crate::plan::{Expression, Operator, OperatorKind, SlotId};
+use crate::plan::{Operator, OperatorKind, SlotId};
 
 /// Takes a plan apart into steps that work on one row at a time, from the top down, each without its input, and what is below.
 pub(super) fn steps_of(mut plan: Operator) -> (Vec<Operator>, Operator) {
@@ -38,13 +38,7 @@ fn is_step(operator: &Operator) -> bool {
             | Kind::CountMatches { .. }
     );
     let starts = operator.inputs().first().is_some_and(|input| matches!(input.kind, Kind::Unit));
-    is_kind && !starts && !is_random(operator)
-}
-
-/// True if a step gives something else each time it runs for a row.
-fn is_random(step: &Operator) -> bool {
-    step.expressions().into_iter().any(Expression::is_random)
-        || step.inputs().into_iter().skip(1).any(Operator::is_random)
+    is_kind && !starts && !operator.is_random_step()
 }
 
 /// Slots of the rows before it that a step reads.

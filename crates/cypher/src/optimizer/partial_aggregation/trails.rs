@@ -195,8 +195,8 @@ impl Trails {
         let Rows { plan, weight, .. } = facts.rows(below.steps.to_vec(), below.bottom.clone(), needed.clone(), slots);
         let mut keys: Vec<SlotId> = needed.into_iter().collect();
         keys.sort_unstable();
-        let below_rows = plan.estimated_rows;
-        let merged_rows = below_rows.min(facts.nodes.max(1.0).powi(keys.len() as i32));
+        let below_rows = below.steps.first().unwrap_or(below.bottom).estimated_rows;
+        let merged_rows = plan.estimated_rows.min(facts.nodes.max(1.0).powi(keys.len() as i32));
         let count = slots.unnamed(SlotKind::Any);
         let kind = OperatorKind::PartialAggregate {
             input: Box::new(plan),
