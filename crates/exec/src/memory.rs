@@ -160,6 +160,11 @@ impl QueryMemory {
         QueryMemory::new(MemoryBudget::unlimited(), Some(usize::MAX / 2), SpillSpace::none())
     }
 
+    /// True if there is a place for temporary files.
+    pub(crate) fn can_spill(&self) -> bool {
+        self.space.disk.is_some()
+    }
+
     /// The most that the query may hold, in bytes.
     pub fn limit(&self) -> usize {
         self.limit

@@ -17,6 +17,7 @@ mod lists;
 mod low_memory;
 mod reduction;
 mod row;
+mod stored;
 mod tables;
 mod tree;
 

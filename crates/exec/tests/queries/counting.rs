@@ -5,7 +5,7 @@ use cypher::optimizer::{OptimizerConfig, Use};
 use exec::RunSettings;
 use testing::random::{SeededRandom, seed_or};
 
-use super::memory::with_limit;
+use super::memory::{check_full_disk, with_limit};
 use super::optimizer::{Bench, graph};
 use super::{check, check_error};
 
@@ -202,6 +202,44 @@ fn patterns_that_few_nodes_end_agree_with_walked_ones() {
         some += usize::from(expected.0.iter().any(|row| row != "0"));
     }
     assert!(counted > 150 && some > 50, "{counted} plans of 300 count, {some} of 150 queries have rows");
+}
+
+/// Walks whose edges may come again, and some whose edges may not: their levels do not fit into a
+/// few kilobytes.
+const LEVELS: &[&str] = &[
+    "MATCH (a:N)-[:R]->(b)-[:S]->(c) MATCH (c)-[:R]->(d)-[:S]->(e) WHERE e.id < 1000 OR e.odd = 1 RETURN count(*)",
+    "MATCH (a:N)-[:R]->(b)-[:S]->(c) MATCH (c)-[:R]->(d)-[:S]->(e {odd: 1}) RETURN count(*), sum(a.id)",
+    "MATCH (a:N)-[:R]->(b)-[:R]->(c)-[:R]->(d:Few) RETURN a.id % 10, count(*)",
+    "MATCH (a:N)-[:R]-(b)-[:R]-(c)-[:R]-(d {odd: 1}) WITH a, count(*) AS n RETURN max(n), sum(n)",
+    "MATCH (a:N) WHERE EXISTS { (a)-[:R]->(b)-[:S]->(c)-[:R]->({id: 7}) } RETURN count(*)",
+];
+
+#[test]
+fn levels_that_do_not_fit_go_to_files() {
+    let statements = [
+        "UNWIND range(0, 2999) AS i CREATE (:N {id: i, odd: i % 2})",
+        "MATCH (a:N) WHERE a.id < 300 SET a:Few",
+        "MATCH (a:N) UNWIND [1, 5, 9, 17] AS i MATCH (b:N) WHERE b.id = (a.id * 7 + i) % 3000 CREATE (a)-[:R]->(b)",
+        "MATCH (a:N) UNWIND [2, 3, 3, 11] AS i MATCH (b:N) WHERE b.id = (a.id * 3 + i) % 3000 CREATE (a)-[:S]->(b)",
+    ];
+    let bench = Bench::new(&statements.map(str::to_string));
+    let config = OptimizerConfig { partial_aggregation: Use::Never, ..OptimizerConfig::default() };
+    let mut spilled = 0;
+    for query in LEVELS {
+        let (expected, _) = bench.run(query, &config, RunSettings::default()).expect("it runs");
+        for (limit, threads) in [(0, 1), (20_000, 1), (20_000, 3), (60_000, 3)] {
+            let settings = RunSettings { threads, parallel_nodes_min: 0, ..RunSettings::default() };
+            with_limit(limit, |memory| {
+                let (rows, plan) = bench.run_within(query, &config, settings, memory).expect("it runs");
+                assert_eq!(rows, expected, "{query} within {limit}\n{plan}");
+                spilled += u32::from(plan.contains("CountMatches") && memory.spilled() > 0);
+            });
+        }
+        for operation in [0, 1, 3] {
+            check_full_disk(&bench.store, query, operation, 0);
+        }
+    }
+    assert!(spilled >= 12, "{spilled} of 20 runs spill");
 }
 
 /// A loop, parallel edges, an edge back, and a node without edges.

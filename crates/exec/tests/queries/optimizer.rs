@@ -16,7 +16,7 @@ use super::{Functions, StoppedClock};
 
 /// A store and functions to run queries with.
 pub(super) struct Bench {
-    store: ReferenceStore,
+    pub(super) store: ReferenceStore,
     functions: Functions,
 }
 

@@ -352,7 +352,8 @@ impl<'e, 'r> Evaluation<'e, 'r> {
             self.turn_to_low_memory();
         }
         if self.has_low_memory() {
-            return self.each(node, nodes).map(Known::Each);
+            let stored = if self.pays_whole(asked) { self.stored_messages(node, nodes)? } else { None };
+            return stored.map_or_else(|| self.each(node, nodes), Ok).map(Known::Each);
         }
         let mut memo = std::mem::take(&mut self.memos[node.table]);
         let mut new = Vec::new();
@@ -457,7 +458,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     /// The nodes of a range of ids that may be such as the tree wants them.
-    fn candidates(&self, node: &Node, ids: Range<u64>) -> Result<Vec<NodeId>> {
+    pub(super) fn candidates(&self, node: &Node, ids: Range<u64>) -> Result<Vec<NodeId>> {
         if node.labels.is_empty() {
             return Ok(ids.map(NodeId).collect());
         }

@@ -115,8 +115,8 @@ impl Evaluation<'_, '_> {
         let mut batch = EdgeBatch::default();
         let mut cursor = view.view().expand(nodes, &expand)?;
         while cursor.next(&mut batch)? {
-            let messages = self.each(&branch.node, &batch.neighbors)?;
-            for (&input, message) in batch.inputs.iter().zip(messages) {
+            let known = self.know(&branch.node, &batch.neighbors)?;
+            for (&input, message) in batch.inputs.iter().zip(self.messages(&known, &batch.neighbors)) {
                 let sum = &mut sums[input as usize];
                 *sum = sum.saturating_add(message.value);
             }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use model::{Bitmap, NodeId, Result};
 
 use super::lists::Lists;
+use super::stored::Stored;
 use crate::edge_ends::ByType;
 
 /// The numbers of matches that a node stands for.
@@ -88,6 +89,8 @@ pub(super) struct Tables {
     pub(super) asked: Vec<AtomicUsize>,
     /// By the number of a tree's node: the nodes that edges lead from to one that stands for a match.
     pub(super) reached: Vec<Shared<Bitmap>>,
+    /// By the number of a tree's node, where memory is short: what all nodes stand for.
+    pub(super) stored: Vec<Shared<Stored>>,
     /// By the number of a list.
     pub(super) lists: Vec<Shared<Lists>>,
     /// Memory was refused: from then on little is remembered; see [`super::low_memory`].
@@ -101,6 +104,7 @@ impl Tables {
             wholes: (0..tables).map(|_| Shared::new()).collect(),
             asked: (0..tables).map(|_| AtomicUsize::new(0)).collect(),
             reached: (0..tables).map(|_| Shared::new()).collect(),
+            stored: (0..tables).map(|_| Shared::new()).collect(),
             types: (0..tables).map(|_| Shared::new()).collect(),
             lists: (0..lists).map(|_| Shared::new()).collect(),
             has_low_memory: AtomicBool::new(false),
