@@ -254,6 +254,12 @@ fn conditions_that_may_fail_are_asked_of_matches_only() {
         assert!(found.1.contains("Union"), "{}", found.1);
         assert_eq!(found.0, expected.0, "{query}");
     }
+    // From the other end all nodes would be asked.
+    let query = "MATCH (a)-->(b)-->(c)-->(d)-->(e) WHERE 100 / e.z > 1 RETURN a.id, count(*)";
+    let (expected, _) =
+        bench.run(query, &OptimizerConfig::none(), RunSettings::default()).expect("no trail ends at 100");
+    let as_written = OptimizerConfig { reorder_patterns: false, ..always };
+    assert_eq!(bench.run(query, &as_written, RunSettings::default()).expect("no trail ends at 100").0, expected);
 }
 
 #[test]

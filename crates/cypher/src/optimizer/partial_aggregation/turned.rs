@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use model::{Direction, Set, Span};
 
+use super::super::count_matches::cannot_fail;
 use super::operator;
 use super::steps::steps_of;
 use crate::catalog::CompileContext;
@@ -123,7 +124,12 @@ impl Tree {
                     let mut all = Vec::new();
                     add_conjuncts(predicate, &mut all);
                     let share = share.max(f64::MIN_POSITIVE).powf(1.0 / all.len().max(1) as f64);
-                    all.into_iter().for_each(|condition| tree.add_condition(condition, share));
+                    for condition in all {
+                        // It is asked of nodes that no match may have.
+                        if !tree.add_condition(condition, share) {
+                            return None;
+                        }
+                    }
                 }
                 _ => return None,
             }
@@ -133,10 +139,13 @@ impl Tree {
         (tree.edges.len() > 1 && tree.edges.iter().all(is_whole)).then_some(tree)
     }
 
-    fn add_condition(&mut self, condition: Expression, share: f64) {
+    /// Adds a condition that can fail for no node; false if it may.
+    fn add_condition(&mut self, condition: Expression, share: f64) -> bool {
         let mut read = Set::default();
         condition.free_slots(&mut read);
+        let cannot_fail = read.iter().any(|slot| cannot_fail(&condition, *slot));
         self.conditions.push((condition, read, share));
+        cannot_fail
     }
 
     /// Edges of a node, by their places, and the nodes they lead to.
