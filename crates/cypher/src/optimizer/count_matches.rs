@@ -37,6 +37,7 @@ use crate::plan::{
 use crate::slots::Slots;
 use chain::Chain;
 use pattern::{Pattern, Start};
+pub(super) use rules::labelled;
 
 /// Rewrites all such operators of a plan; true if there was one.
 pub(super) fn rewrite_all(root: &mut Operator, slots: &mut Slots, context: &CompileContext<'_>) -> bool {

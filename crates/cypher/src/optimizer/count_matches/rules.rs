@@ -523,7 +523,7 @@ impl<'p> Oriented<'p> {
 }
 
 /// Upper bound of the number of nodes that carry the labels.
-pub(super) fn labelled(labels: &[Arc<str>], context: &CompileContext<'_>) -> f64 {
+pub(in crate::optimizer) fn labelled(labels: &[Arc<str>], context: &CompileContext<'_>) -> f64 {
     let statistics = context.statistics;
     let count = |label: &Arc<str>| context.schema.label(label).map_or(0, |label| statistics.label(label)) as f64;
     labels.iter().map(count).fold(statistics.nodes as f64, f64::min)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::{Direction, Set, Span};
 
-use super::super::count_matches::cannot_fail;
+use super::super::count_matches::{cannot_fail, labelled};
 use super::operator;
 use super::steps::steps_of;
 use crate::catalog::CompileContext;
@@ -25,10 +25,7 @@ pub(super) fn turned(
 ) -> Option<Operator> {
     let mut tree = Tree::of(plan, slots)?;
     let from = tree.farthest(needed)?;
-    let rows = |labels: &[Arc<str>]| {
-        let count = |label: &Arc<str>| context.schema.label(label).map_or(0, |label| context.statistics.label(label));
-        labels.iter().map(|label| count(label) as f64).fold(context.statistics.nodes as f64, f64::min).max(1.0)
-    };
+    let rows = |labels: &[Arc<str>]| labelled(labels, context).max(1.0);
     let labels = tree.take_labels(from);
     let rows_of_scan = rows(&labels);
     let input = Box::new(operator(1.0, OperatorKind::Unit));

@@ -236,6 +236,21 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     }
 
     fn sums_of_whole(&self, branch: &Branch, whole: &Whole, nodes: &[NodeId]) -> Result<Vec<u64>> {
+        self.sums_by_end(branch, nodes, |_, end| whole.values.get(end.0 as usize).copied().unwrap_or(0))
+    }
+
+    /// The number of edges of a branch from each node to itself.
+    fn loops(&self, branch: &Branch, nodes: &[NodeId]) -> Result<Vec<u64>> {
+        self.sums_by_end(branch, nodes, |place, end| u64::from(nodes[place] == end))
+    }
+
+    /// For each node, the sum over the edges of a branch of a number that its place and their end tell.
+    fn sums_by_end(
+        &self,
+        branch: &Branch,
+        nodes: &[NodeId],
+        number: impl Fn(usize, NodeId) -> u64,
+    ) -> Result<Vec<u64>> {
         let mut sums = vec![0_u64; nodes.len()];
         let view = self.runtime.view();
         let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
@@ -245,10 +260,9 @@ impl<'e, 'r> Evaluation<'e, 'r> {
         let mut cursor = view.view().expand(nodes, &expand)?;
         while cursor.next(&mut batch)? {
             self.runtime.environment.interrupt.check()?;
-            for (&input, neighbor) in batch.inputs.iter().zip(&batch.neighbors) {
-                let value = whole.values.get(neighbor.0 as usize).copied().unwrap_or(0);
+            for (&input, &end) in batch.inputs.iter().zip(&batch.neighbors) {
                 let sum = &mut sums[input as usize];
-                *sum = sum.saturating_add(value);
+                *sum = sum.saturating_add(number(input as usize, end));
             }
         }
         Ok(sums)
@@ -396,8 +410,7 @@ impl<'e, 'r> Evaluation<'e, 'r> {
                 return Ok(None);
             }
             let bound = runtime.view().view().node_id_bound() as usize;
-            let arrays = 1 + usize::from(node.aside.is_some()) + usize::from(node.counts_loops);
-            if self.charge.try_grow(arrays * bound * size_of::<u64>()).is_err() {
+            if self.charge.try_grow(node.numbers() * bound * size_of::<u64>()).is_err() {
                 return Ok(None);
             }
             let mut values = vec![0_u64; bound];
@@ -419,14 +432,9 @@ impl<'e, 'r> Evaluation<'e, 'r> {
     /// Works out all nodes that the branches of a node lead to, because they are wanted if all of the node are. False
     /// if there is no room for it.
     fn make_below(&mut self, node: &Node) -> Result<bool> {
-        for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
-            self.find_types(&branch.node)?;
-            if !branch.node.is_only_labelled() && self.whole(&branch.node)?.is_none() {
-                return Ok(false);
-            }
-        }
-        for (_, nested) in &node.nested {
-            if !self.make_below(nested)? {
+        for below in node.below() {
+            self.find_types(below)?;
+            if !below.is_only_labelled() && self.whole(below)?.is_none() {
                 return Ok(false);
             }
         }

@@ -8,13 +8,12 @@
 //! need not be read: its ends, its type and its direction tell. The edges of a node to itself are counted with what it stands for.
 
 use model::store::EdgeIds;
-use model::{EdgeBatch, NodeId, Result};
+use model::{NodeId, Result};
 
 use super::evaluation::{Evaluation, SameEdge};
 use super::lists::Edges;
 use super::tables::Message;
 use super::tree::Branch;
-use crate::adjacency::expansion;
 
 /// The second and the third branch, and whether the first edge must differ from the second too.
 #[derive(Clone, Copy)]
@@ -115,25 +114,5 @@ impl Ends {
             start_as_last = evaluation.values(last, nodes)?;
         }
         Ok(Ends { start_as_middle, start_as_middle_rest, start_as_last, end_as_middle_rest, end_as_last })
-    }
-}
-
-impl Evaluation<'_, '_> {
-    /// The number of edges of a branch from each node to itself.
-    pub(super) fn loops(&self, branch: &Branch, nodes: &[NodeId]) -> Result<Vec<u64>> {
-        let mut loops = vec![0; nodes.len()];
-        let view = self.runtime.view();
-        let Some(expand) = expansion(view.view(), branch.direction, &branch.types, EdgeIds::Omit) else {
-            return Ok(loops);
-        };
-        let mut batch = EdgeBatch::default();
-        let mut cursor = view.view().expand(nodes, &expand)?;
-        while cursor.next(&mut batch)? {
-            self.runtime.environment.interrupt.check()?;
-            for (&input, neighbor) in batch.inputs.iter().zip(&batch.neighbors) {
-                loops[input as usize] += u64::from(nodes[input as usize] == *neighbor);
-            }
-        }
-        Ok(loops)
     }
 }

@@ -70,7 +70,7 @@ impl Evaluation<'_, '_> {
         }
         tables.stored[node.table].get_or_try(|| {
             self.store_below(node)?;
-            let numbers = 1 + usize::from(node.aside.is_some()) + usize::from(node.counts_loops);
+            let numbers = node.numbers();
             let nodes = runtime.view().view().node_id_bound();
             let stored = Stored { file: self.charge.spill_file()?, numbers, nodes };
             let on_page = stored.on_page();
@@ -90,13 +90,13 @@ impl Evaluation<'_, '_> {
 
     /// Sees that all nodes are known that the branches of a node lead to.
     fn store_below(&mut self, node: &Node) -> Result<()> {
-        for branch in node.branches.iter().filter(|branch| !branch.node.is_bare()) {
-            self.find_types(&branch.node)?;
-            if !branch.node.is_only_labelled() && self.tables.wholes[branch.node.table].get().is_none() {
-                self.stored(&branch.node)?;
+        for below in node.below() {
+            self.find_types(below)?;
+            if !below.is_only_labelled() && self.tables.wholes[below.table].get().is_none() {
+                self.stored(below)?;
             }
         }
-        node.nested.iter().try_for_each(|(_, nested)| self.store_below(nested))
+        Ok(())
     }
 
     /// The pages with the messages of successive nodes.

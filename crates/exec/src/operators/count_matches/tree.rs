@@ -80,6 +80,17 @@ impl Node {
         !self.labels.is_empty() && !asks_more
     }
 
+    /// Numbers that are kept of each node: that of its matches, then the others that are wanted.
+    pub(super) fn numbers(&self) -> usize {
+        1 + usize::from(self.aside.is_some()) + usize::from(self.counts_loops)
+    }
+
+    /// The nodes of which something is asked and that its branches and those of its nested trees lead to.
+    pub(super) fn below(&self) -> Vec<&Node> {
+        let own = self.branches.iter().map(|branch| &branch.node).filter(|node| !node.is_bare());
+        own.chain(self.nested.iter().flat_map(|(_, nested)| nested.below())).collect()
+    }
+
     /// True if a node that is not there is matched once.
     pub(super) fn matches_null(&self) -> bool {
         let is_there = |(kind, node): &(NestedKind, Node)| match kind {
